@@ -17,9 +17,8 @@ from speechiq.core.batches import group_by_size
 from speechiq.core.response import response_of, reword
 from speechiq.metrics.columns import higher, lower, mean_rows, returns
 from speechiq.metrics.judge.reader import IDENTITY, prefer_rules, read_letters, score_reading
-from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE, NONE_OPTION, UNPARSED
+from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE, NONE_OPTION, UNPARSED, tally_letters
 from speechiq.metrics.letters.reading import parse_letter
-from speechiq.metrics.letters.tally import tally_letters
 
 __all__ = ["LETTERS", "NONE_OF_THE_ABOVE", "UNPARSED", "Vote", "list_options", "score", "vote"]
 
@@ -91,7 +90,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Sequence[Any]]) -> dict[str,
     (the vote is E), `agreement` (share of the answers that give the letter of the vote; 0 without a vote),
     `audio_coverage` (seconds that the system received / seconds of the clip; NaN if it did not report them). With a
     reader, also the means over the answers of the columns of `judge.reader.score_reading`. `acc_all` and `acc_any` are
-    derived from the letters where they are read (`letters/tally.py`).
+    derived from the letters where they are read (`letters/options.py`).
 
     >>> rates = score({"answer": "B"}, [["B", ["B", "B", "A", "C", "?"]]])
     >>> rates["acc"], rates["acc_strict"], rates["agreement"], rates["unparsed"]

@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 Score = TypeVar("Score", bound=Callable[..., Any])
 #: Name of an aggregation of lm-eval, or a function that takes the values of all items.
 Aggregation = str | Callable[..., float]
@@ -125,6 +123,8 @@ def spread(scores: Iterable[Worded]) -> float:
     >>> spread([Worded(0, "a", 0), Worded(1, "b", 1)])
     nan
     """
+    import numpy as np  # Whoever lists tasks reads columns, and computes none.
+
     by_clip: dict[str, dict[int, float]] = defaultdict(dict)
     wordings: set[int] = set()
     for score in scores:

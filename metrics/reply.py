@@ -35,7 +35,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.core.usage import measured, usage
 from speechiq.engines.options import Options, only_given
 from speechiq.metrics.columns import higher, lower, mean, returns
-from speechiq.metrics.judge.free_answers import JudgedItem, as_stored, case_of, score_judgment
+from speechiq.metrics.judge.free_answers import JudgedItem, as_number, as_stored, case_of, score_judgment
 from speechiq.metrics.judge.judging import Case, Judgment, judge_cases
 from speechiq.metrics.judge.settings import judging_of, read_judging
 from speechiq.metrics.models import open_cache
@@ -180,7 +180,7 @@ def speech_quality(clips: Sequence[Clip], rater: Rater) -> list[float]:
 
     stage = {"stage": "speech quality", "model": rater.name, "weights_sha256": rater.sha256}
     rows = cached(open_cache(stage), clips, lambda clip: clip.key, compute, float | None)
-    return [math.nan if row is None else float(row) for row in rows]
+    return list(map(as_number, rows))
 
 
 def rate(samples: np.ndarray, network: Network) -> float | None:
@@ -287,7 +287,7 @@ def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
 def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
     """Return a stored item of `Reply` with the judgments of its cases in `stored_cases`; audio and texts stay."""
     *of_speech, written = judgments
-    coverage = {"coverage": math.nan if item["coverage"] is None else item["coverage"]}
+    coverage = {"coverage": as_number(item["coverage"])}
     return JudgedItem(dict(item) | as_stored(_join(of_speech)) | as_stored(written, "_written") | coverage)
 
 
@@ -328,7 +328,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     """
     item = results[0]
     answer, written = str(item["answer"]), str(item["written"])
-    audio, quality = item["audio"], item["speech_quality"]
+    audio = item["audio"]
     judged, is_spoken = score_judgment(doc, item), audio is not None
     if _breaks_rule(doc, answer):
         judged |= {"judge_points": float(doc["judging"]["scale"][0]), "judge": 0.0, "unjudged": 0.0}
@@ -340,7 +340,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         "text_score": points_written,
         "speech_gap": judged["judge_points"] - points_written if is_spoken else math.nan,
         "speech_text_wer": wer(written, answer) if is_spoken and normalize(written) else math.nan,
-        "speech_quality": math.nan if quality is None else float(quality),
+        "speech_quality": as_number(item["speech_quality"]),
         "response_seconds": float(audio["duration"]) if is_spoken else math.nan,
         "words": float(len(normalize(answer).split())),
         "spoken": float(is_spoken),

@@ -24,7 +24,8 @@ from speechiq.core.files.yaml_text import PlainLoader
 from speechiq.core.ids import check_plain
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.languages import KEY
-from speechiq.siq_tasks.questions.file import find_question_file, questions_folder
+from speechiq.metrics.words.units import describe_measure
+from speechiq.siq_tasks.questions.file import find_question_file, place_of
 
 #: The folder of the suite.
 HERE = Path(__file__).parent
@@ -85,7 +86,9 @@ def join_metadata(task: Mapping[str, Any]) -> dict[str, Any]:
     rest = {key: value for key, value in task.items() if key not in (*DESCRIPTION, SHARED, "metadata")}
     if not all(isinstance(part, Mapping) for part in parts):
         return rest | {"metadata": next(part for part in parts if not isinstance(part, Mapping))}
-    metadata = {key: value for part in parts for key, value in part.items()}
+    metadata: dict[str, Any] = {}
+    for part in parts:
+        metadata |= part
     return rest | ({"metadata": metadata} if metadata else {})
 
 
@@ -359,7 +362,7 @@ def _place(task: TaskInfo) -> tuple[Any, ...]:
 
 def _describe(name: str, task: Mapping[str, Any], groups: Mapping[str, list[str]], check_files: bool) -> TaskInfo:
     about = task["metadata"]
-    measure = about["measure"]
+    measure = _read_measure(about)
     subset = about["subset"] if "subset" in about else _count_clips(about["bundle"], about["category"])
     containing = [group for group in groups if name in groups[group]]
     containing.sort(key=lambda group: (len(groups[group]), group != f"siq_{about['dataset']}"))
@@ -379,6 +382,14 @@ def _describe(name: str, task: Mapping[str, Any], groups: Mapping[str, list[str]
         language=about.get(KEY, ENGLISH),
         family=about.get("family", ""),
     )
+
+
+def _read_measure(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the measure of a task, of an error rate in the unit of its language."""
+    if about.get("task_type", about.get("level")) not in TRANSCRIPTS:
+        return dict(about["measure"])
+    changed, _ = describe_measure(about)
+    return dict(changed.get("measure", about["measure"]))
 
 
 def _count_clips(bundle: str, category: str) -> int:
@@ -428,6 +439,8 @@ def _needs(about: Mapping[str, Any], check_files: bool) -> Iterator[str]:
 
 #: The suite of the levels.
 SUITE = "siq"
+#: Task types whose measure is an error rate, in the unit of their language.
+TRANSCRIPTS = ("remember", "transcribe")
 #: The levels of SIQ, in the order of the paper.
 LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
@@ -453,7 +466,7 @@ def place_questions(dataset: str) -> Path:
     file, task = read_one_task(dataset)
     questions, folder = task["metadata"].get("questions"), Path(os.path.realpath(file.parent))
     if questions is None:
-        return questions_folder() / f"{dataset}.jsonl"
+        return place_of(dataset)
     if Path(os.path.realpath(str(questions))).parent != folder:
         raise SpeechIQError(
             file,

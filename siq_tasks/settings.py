@@ -7,6 +7,7 @@ are task types of the same name. A template names its `task_type`; without one i
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,17 +17,16 @@ from speechiq.core.suggestions import find_nearest
 from speechiq.metrics import reply, translation
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
-from speechiq.metrics.judge.settings import JUDGED, READ, read_judging, read_settings
+from speechiq.metrics.judge.settings import JUDGED, READ, read_settings
 from speechiq.metrics.settings import Subject, read_record
 from speechiq.metrics.similarity import PROMPTS as ONE_WORD
 from speechiq.metrics.similarity import EmbedderSettings, describe_embedding
 from speechiq.metrics.words.normalizer import NormalizerSettings, read_normalizer
 from speechiq.metrics.words.units import UnitSettings, read_unit
 from speechiq.metrics.words.word_classes import RareWordSettings, check_entities
-from speechiq.siq_tasks.conditions.prompt_file import PromptFileSettings, read_prompts
+from speechiq.siq_tasks.conditions.prompts import PromptFileSettings, PromptSettings, read_prompt_language, read_prompts
 from speechiq.siq_tasks.conditions.spec import LISTEN, TIMED_TASKS, TIMING, RunSettings
 from speechiq.siq_tasks.index import list_groups, read_tasks
-from speechiq.siq_tasks.languages.prompts import PromptSettings, read_prompt_language
 from speechiq.siq_tasks.loaders.odd_rows import Repairs
 from speechiq.siq_tasks.loaders.question_columns import (
     LabelSettings,
@@ -47,41 +47,10 @@ Settings = dict[str, Any]
 RowReader = Callable[[Mapping[str, Any], RowSettings, Repairs], dict[str, Any]]
 
 
-def _read_right_wrong(metadata: Mapping[str, Any]) -> Settings:
-    """Return the settings of a judge beside a rule, which knows only right and wrong."""
-    return read_judging(metadata, "right_wrong").record()
-
-
-def _read_letter(metadata: Mapping[str, Any]) -> Settings:
-    """Return the settings of a judge beside the letter, and those of the reader of answers without one."""
-    return _read_right_wrong(metadata) | reader.read_settings(metadata)
-
-
-def _read_transcript(metadata: Mapping[str, Any]) -> Settings:
-    """Return the settings of an error rate: the unit in which errors are counted, and the normalizer."""
-    return read_unit(metadata) | read_normalizer(metadata)
-
-
-def _read_remember(metadata: Mapping[str, Any]) -> Settings:
-    return _read_transcript(metadata) | read_prompts(metadata)
-
-
-def _read_understand(metadata: Mapping[str, Any]) -> Settings:
-    return describe_embedding(metadata) | read_prompts(metadata, *ONE_WORD)
-
-
-def _read_apply(metadata: Mapping[str, Any]) -> Settings:
-    return read_prompt_language(metadata) | reader.read_settings(metadata) | read_prompts(metadata, "answer")
-
-
-def _read_distance(metadata: Mapping[str, Any]) -> Settings:
-    return read_distance(metadata) | read_prompts(metadata)
-
-
 def _read_labels(metadata: Mapping[str, Any]) -> Settings:
-    """Return the settings of a judge and a reader beside the label, and the labels with their words."""
+    """Return the labels of a task, each with its words."""
     labels = read_record(LabelSettings, metadata).labels
-    return _read_letter(metadata) | {"labels": {label: list(words) for label, words in labels.items()}}
+    return {"labels": {label: list(words) for label, words in labels.items()}}
 
 
 class TaskType(NamedTuple):
@@ -89,7 +58,7 @@ class TaskType(NamedTuple):
 
     Attributes:
         subjects: What the metadata of its tasks set, with any loader.
-        read_settings: Returns from metadata the settings that docs contain and results record; refuses values with
+        readers: Each returns from metadata some settings that docs contain and results record, and refuses values with
             which the task cannot be scored, as `check` refuses docs.
         has_questions: Whether its docs are questions, not clips.
         columns: Keys of metadata that must name a column.
@@ -98,7 +67,7 @@ class TaskType(NamedTuple):
     """
 
     subjects: tuple[Subject, ...] = ()
-    read_settings: Callable[[Mapping[str, Any]], Settings] = lambda metadata: {}
+    readers: tuple[Callable[[Mapping[str, Any]], Settings], ...] = ()
     has_questions: bool = False
     check: Callable[[Mapping[str, Any]], None] = lambda doc: None
     columns: frozenset[str] = frozenset()
@@ -109,6 +78,13 @@ class TaskType(NamedTuple):
     def keys(self) -> frozenset[str]:
         """Return the keys of metadata that its tasks read, with any loader; `judge_*` are all keys that begin so."""
         return frozenset[str]().union(*(subject.keys for subject in self.subjects))
+
+    def read_settings(self, metadata: Mapping[str, Any]) -> Settings:
+        """Return the settings that docs contain and results record."""
+        settings: Settings = {}
+        for read in self.readers:
+            settings |= read(metadata)
+        return settings
 
     @property
     def asks_question(self) -> bool:
@@ -123,34 +99,45 @@ _ASKED = (*JUDGED, _WORDING)
 _LETTER = (*_ASKED, *READ)
 _PROMPTS = Subject(PromptFileSettings)
 _DISTANCE = (Subject(DistanceSettings), Subject(RareWordSettings), _NORMALIZER, _PROMPTS)
+_READ_TRANSCRIPT = (read_unit, read_normalizer)
+#: Of a judge beside a rule, which knows only right and wrong, and of the reader of answers without a letter.
+_READ_LETTER = (partial(read_settings, default_rubric="right_wrong"), reader.read_settings)
 _ANSWER = frozenset({"answer_column"})
 _QUESTION = frozenset({"question_column"})
 _CHOICE = _ANSWER | {"question_column", "choices_column"}
 _CHECKS = _QUESTION | {"checks_column", "check_options_column"}
 TASK_TYPES: dict[str, TaskType] = {
-    "remember": TaskType((*_TRANSCRIPT, _PROMPTS), _read_remember),
-    "understand": TaskType((Subject(EmbedderSettings), _PROMPTS), _read_understand),
-    "apply": TaskType((Subject(PromptSettings), *READ, _PROMPTS), _read_apply, has_questions=True),
-    "distance": TaskType(_DISTANCE, _read_distance, check=check_entities),
-    "choice": TaskType(_LETTER, _read_letter, columns=_CHOICE, read_row=read_choice),
-    "spoken_choice": TaskType(_LETTER, _read_letter, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
-    "labels": TaskType(_LETTER, _read_labels, columns=_ANSWER, read_row=read_label, row_settings=LabelSettings),
-    "judged": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
-    "open": TaskType(_ASKED, read_settings, columns=_QUESTION, read_row=read_query),
+    "remember": TaskType((*_TRANSCRIPT, _PROMPTS), (*_READ_TRANSCRIPT, read_prompts)),
+    "understand": TaskType(
+        (Subject(EmbedderSettings), _PROMPTS), (describe_embedding, partial(read_prompts, keys=tuple(ONE_WORD)))
+    ),
+    "apply": TaskType(
+        (Subject(PromptSettings), *READ, _PROMPTS),
+        (read_prompt_language, reader.read_settings, partial(read_prompts, keys=("answer",))),
+        has_questions=True,
+    ),
+    "distance": TaskType(_DISTANCE, (read_distance, read_prompts), check=check_entities),
+    "choice": TaskType(_LETTER, _READ_LETTER, columns=_CHOICE, read_row=read_choice),
+    "spoken_choice": TaskType(_LETTER, _READ_LETTER, columns=_QUESTION | _ANSWER, read_row=read_spoken_choice),
+    "labels": TaskType(
+        _LETTER, (*_READ_LETTER, _read_labels), columns=_ANSWER, read_row=read_label, row_settings=LabelSettings
+    ),
+    "judged": TaskType(_ASKED, (read_settings,), columns=_ANSWER, read_row=read_open),
+    "open": TaskType(_ASKED, (read_settings,), columns=_QUESTION, read_row=read_query),
     "refusal": TaskType(columns=_QUESTION, read_row=read_query),
     "checks": TaskType(columns=_CHECKS, read_row=read_checks),
-    "choose": TaskType(READ, reader.read_settings, has_questions=True),
-    "answer": TaskType(JUDGED, read_settings, has_questions=True),
-    "caption": TaskType(_ASKED, read_settings, columns=_ANSWER, read_row=read_open),
-    "transcribe": TaskType((_WORDING, *_TRANSCRIPT), _read_transcript, read_row=read_nothing),
+    "choose": TaskType(READ, (reader.read_settings,), has_questions=True),
+    "answer": TaskType(JUDGED, (read_settings,), has_questions=True),
+    "caption": TaskType(_ASKED, (read_settings,), columns=_ANSWER, read_row=read_open),
+    "transcribe": TaskType((_WORDING, *_TRANSCRIPT), _READ_TRANSCRIPT, read_row=read_nothing),
     "translate": TaskType(
         (_WORDING, Subject(translation.TranslationSettings)),
-        translation.read_settings,
+        (translation.read_settings,),
         columns=_ANSWER,
         read_row=read_open,
     ),
     "reply": TaskType(
-        (*JUDGED, *reply.REPLIES), reply.read_settings, has_questions=True, columns=_QUESTION, read_row=read_query
+        (*JUDGED, *reply.REPLIES), (reply.read_settings,), has_questions=True, columns=_QUESTION, read_row=read_query
     ),
 }
 

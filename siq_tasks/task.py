@@ -22,16 +22,19 @@ from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced, warn_other_language
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
-from speechiq.siq_tasks.conditions.prompt_file import digest_prompts, find_prompts, write_request
+from speechiq.siq_tasks.conditions.prompts import (
+    digest_prompts,
+    find_prompts,
+    read_prompt_language,
+    write_prompt,
+    write_request,
+)
 from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
-from speechiq.siq_tasks.index import INLINE, join_metadata, resolve_folder
-from speechiq.siq_tasks.languages.prompts import read_prompt_language, write_prompt
+from speechiq.siq_tasks.index import INLINE, TRANSCRIPTS, join_metadata, resolve_folder
 from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
 
 REMEMBER, APPLY = "remember", "apply"
-#: Task types whose measure is an error rate, in the unit of their language.
-TRANSCRIPTS = (REMEMBER, "transcribe")
 #: The configuration of a task, as lm-eval takes it.
 Task = dict[str, Any]
 #: The filters of a task that lists none, as in lm-eval.

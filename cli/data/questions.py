@@ -180,11 +180,10 @@ def join_questions(
     """
     from speechiq.siq_tasks.questions import file as question_file
     from speechiq.siq_tasks.questions import released
-    from speechiq.siq_tasks.questions.file import questions_folder
     from speechiq.siq_tasks.questions.write import show_letters
 
     content = released.read_released(file)
-    output = output or questions_folder() / f"{dataset}.jsonl"
+    output = output or question_file.place_of(dataset)
     question_file.refuse_special(output)
     outcome = released.join_released(content, read_clips(dataset, metadata), take_near=near)
     show(*released.describe_import(outcome, near), f"right letters: {show_letters(outcome.rows)}")

@@ -25,7 +25,7 @@ from speechiq.metrics.settings import read_record
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.scores.norms import Norms
 from speechiq.siq_tasks.conditions.preset import PRESET, describe_preset, find_settings, read_preset
-from speechiq.siq_tasks.conditions.prompt_file import read_prompt_file
+from speechiq.siq_tasks.conditions.prompts import read_prompt_file
 from speechiq.siq_tasks.conditions.spec import LISTEN, QuestionSettings, parse_condition
 from speechiq.siq_tasks.index import SUITE, list_names, list_tasks
 

@@ -23,7 +23,7 @@ from speechiq.harness_patch.run import speech_help
 from speechiq.metrics.settings import Subject
 from speechiq.siq_tasks.conditions.spec import QuestionSettings, RunSettings
 from speechiq.siq_tasks.loaders.clips import SUBJECTS
-from speechiq.siq_tasks.loaders.sentences import PassageSettings
+from speechiq.siq_tasks.loaders.passages import PassageSettings
 from speechiq.siq_tasks.settings import TASK_TYPES
 
 PAGE = "reference/commands.md"

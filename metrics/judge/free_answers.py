@@ -157,6 +157,11 @@ def as_stored(judgment: Judgment, suffix: str = "") -> dict[str, Any]:
     return {f"scores{suffix}": scores, f"texts{suffix}": list(judgment.texts)}
 
 
+def as_number(stored: float | None) -> float:
+    """Return a number that an item stores; None is NaN."""
+    return math.nan if stored is None else float(stored)
+
+
 def case_of(doc: Mapping[str, Any], answer: str) -> Case:
     """Return what is judged about an answer; its doc has `question` and maybe `answer` and what `Case` names."""
     return Case(
@@ -178,8 +183,7 @@ def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
 
 def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
     """Return a stored item of `Judge` with the judgment of its case in `stored_cases`."""
-    coverage = item.get("coverage")
-    renewed = item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
+    renewed = item_of(str(item["answer"]), judgments[0], as_number(item.get("coverage")))
     return JudgedItem({**item, **renewed})
 
 

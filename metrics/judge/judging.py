@@ -113,11 +113,9 @@ class _Work:
 
     def _write(self, new: Sequence[_Asked], groups: Sequence[Sequence[int]], on_result: OnResult) -> None:
         def keep(places: Sequence[int], results: Sequence[Sequence[str | SpeechIQError]]) -> None:
-            replies = {
-                item: reply
-                for place, row in zip(places, results, strict=True)
-                for item, reply in zip(groups[place], row, strict=True)
-            }
+            replies: dict[int, str | SpeechIQError] = {}
+            for place, row in zip(places, results, strict=True):
+                replies.update(zip(groups[place], row, strict=True))
             failures = {item: reply for item, reply in replies.items() if isinstance(reply, SpeechIQError)}
             written = [item for item in replies if item not in failures]
             on_result(written, [replies[item] for item in written])

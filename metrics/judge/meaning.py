@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import jiwer
 
 from speechiq.metrics.columns import higher, lower, mean, returns
-from speechiq.metrics.judge.free_answers import JudgedItem, item_of
-from speechiq.metrics.judge.judging import Case, Judgment
+from speechiq.metrics.judge.free_answers import renew, score_judgment
+from speechiq.metrics.judge.judging import Case
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 
+__all__ = ["is_equal", "renew", "score", "show_differences", "stored_cases"]
 #: Below this share of the scale, which is grade 2 of 0 to 3, an error changes what an assistant would do.
 KEPT = 2 / 3
 #: Most words of a sentence that are shown on each side of a difference.
@@ -66,15 +67,9 @@ def stored_cases(doc: Mapping[str, Any], item: Mapping[str, Any]) -> list[Case]:
     return [Case("", written, said, name=name)]
 
 
-def renew(item: Mapping[str, Any], judgments: Sequence[Judgment]) -> JudgedItem:
-    """Return a stored transcript with the judgment of its case in `stored_cases`."""
-    coverage = item.get("coverage")
-    return item_of(str(item["answer"]), judgments[0], math.nan if coverage is None else float(coverage))
-
-
 @returns(COLUMNS)
 def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Score one transcript, an item of `renew`.
+    """Score one transcript, an item of `free_answers.renew`.
 
     The columns are `meaning` (mean of the judgments as a share of the scale), `meaning_points` (the same on the scale
     of the rubric), `unjudged` (1 if no judgment has a score), `transcript_error` (1 if the transcript differs from its
@@ -85,17 +80,15 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     1.0
     """
     item = results[0]
-    lowest, highest = doc["judging"]["scale"]
-    scores = [value for value in item["scores"] if value is not None]
-    points = mean(scores)
-    share = (points - lowest) / (highest - lowest)
+    judged = score_judgment(doc, item)
+    share = judged["judge"]
     return {
         "meaning": share,
-        "meaning_points": points,
-        "unjudged": float(not scores),
+        "meaning_points": judged["judge_points"],
+        "unjudged": judged["unjudged"],
         "transcript_error": float(not is_equal(doc, str(item["answer"]))),
-        "empty_answer": float(not str(item["answer"]).strip()),
-        "meaning_lost": float(share < KEPT) if scores else math.nan,
+        "empty_answer": judged["empty_answer"],
+        "meaning_lost": math.nan if math.isnan(share) else float(share < KEPT),
     }
 
 

@@ -189,9 +189,9 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     )
 
 
-def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what docs and results of a judged task record; the `read_settings` of the type `judged`."""
-    return read_judging(metadata).record()
+def read_settings(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5") -> dict[str, Any]:
+    """Return what docs and results of a judged task record; see `read_judging`."""
+    return read_judging(metadata, default_rubric).record()
 
 
 def judging_of(doc: Mapping[str, Any]) -> Judging:

@@ -80,12 +80,11 @@ class WordNet:
         >>> sorted(lemma.name() for synset in load_wordnet().synsets("purchases") for lemma in synset.lemmas())
         ['buy', 'leverage', 'purchase', 'purchase', 'purchase']
         """
-        return [
-            synset
-            for part, of_word in self._synsets.items()
-            for form in dict.fromkeys([word.lower(), *self._base_forms(word.lower(), part)])
-            for synset in of_word.get(form, ())
-        ]
+        found: list[Synset] = []
+        for part, of_word in self._synsets.items():
+            for form in dict.fromkeys([word.lower(), *self._base_forms(word.lower(), part)]):
+                found += of_word.get(form, ())
+        return found
 
     def _base_forms(self, word: str, part: str) -> Sequence[str]:
         if word in self._exceptions[part]:

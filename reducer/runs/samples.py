@@ -18,7 +18,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import open_plain
 from speechiq.metrics.judge.rubric import MEANING
-from speechiq.metrics.letters.tally import DERIVED, tally_letters
+from speechiq.metrics.letters.options import DERIVED, tally_letters
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.table import GROUP, Item, Table, as_column
@@ -199,7 +199,7 @@ def read_sample_table(
     """Read the numbers of a task line by line; of a row, only the item, its groups, its cluster and the columns.
 
     The columns are the score, flags, the floor, readings, those that the category shows beside its score, and
-    `columns`. A score that rows do not have is derived from their letters (`metrics/letters/tally.py`).
+    `columns`. A score that rows do not have is derived from their letters (`metrics/letters/options.py`).
 
     Args:
         category: Its category with the column that scores it; None means that of the task.

@@ -40,6 +40,7 @@ from speechiq.siq_tasks.loaders.row_choice import (
     CLUSTER,
     COLUMN,
     ChoiceSettings,
+    GroupColumns,
     check_groups,
     check_reference,
     read_groups,
@@ -93,42 +94,14 @@ def create(
     """
     _check_name(name)
     code = read_language({KEY: language})
-    if not force or not is_file(folder / CLIPS):
-        fix = "choose another one with --output, or replace one that `siq data new` made with --force"
-        refuse_content(folder, fix)
-    if audio is not None and not audio.is_dir():
-        raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
+    _check_folders(folder, audio, force)
     root = audio.resolve() if audio is not None else None
     rows = [line.row for line in read_clip_texts(text)]
     groups = read_record(ChoiceSettings, {"group_columns": [*group_by]}).groups
     refuse_taken(groups)
-    is_named = "audio" not in rows[0] and "id" in rows[0]
-    by_name = _list_audio(root) if is_named and root is not None else {}
-    is_complete = bool(by_name) or (is_named and root is None)
-    check_columns(rows[0], [*([] if is_complete else ["audio"]), "text", *groups], text)
-    places: dict[str, int] = {}
-    clips: list[dict[str, Any]] = []
-    checked: list[dict[str, Any]] = []
-    normalizer = read_normalizer({KEY: language})["normalizer"]
-    odd = OddRows(text, own_fix="correct or leave out the row")
-    for number, row in enumerate(progress_bar(rows, total=len(rows), verb=f"{name} clips", unit="clip"), 1):
-        where = f"{text} row {number}"
-        with odd.reading(where) as repairs:
-            if by_name:
-                row = row | {"audio": _find_audio(row, by_name, where)}
-            clip = _read_row(row, root) | read_groups(groups, row, repairs)
-            check_reference(clip["text"], normalizer)
-        if (first := places.setdefault(clip["id"], number)) != number:
-            raise SpeechIQError(
-                text,
-                f"rows {first} and {number} have the same id, {clip['id']!r}",
-                "give each row its own id in a column id",
-            )
-        found = _inspect(clip, f"{where}, {row.get('audio')}")
-        checked.append(clip | {"id": f"{name}/{clip['id']}"} | found)
-        clips.append(clip)
-    group_warnings = check_groups(clips, groups, str(text), is_own=True)
-    ids = [clip["id"] for clip in checked]
+    clips, found = _read_clips(name, rows, text, root, groups, read_normalizer({KEY: language})["normalizer"])
+    checked = [{**clip, "id": f"{name}/{clip['id']}", **about} for clip, about in zip(clips, found, strict=True)]
+    warnings = [*list_warnings(checked), *check_groups(clips, groups, str(text), is_own=True)]
     shared: dict[str, Any] = {
         "version": 1.0,
         "dataset": name,
@@ -146,7 +119,45 @@ def create(
         shared[KEY] = code
     tasks = _list_new_tasks(name, shared, embedder, assistant)
     _write(folder, root, clips, tasks, _is_kept if force else None)
-    return Created([*tasks], ids, [*list_warnings(checked), *group_warnings])
+    return Created([*tasks], [clip["id"] for clip in checked], warnings)
+
+
+def _check_folders(folder: Path, audio: Path | None, force: bool) -> None:
+    if not force or not is_file(folder / CLIPS):
+        fix = "choose another one with --output, or replace one that `siq data new` made with --force"
+        refuse_content(folder, fix)
+    if audio is not None and not audio.is_dir():
+        raise SpeechIQError(f"--audio {audio}", "no such folder", "give the folder that the column audio starts from")
+
+
+def _read_clips(
+    name: str, rows: Sequence[Mapping[str, Any]], text: Path, root: Path | None, groups: GroupColumns, normalizer: str
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the clips of the rows of a file, and what is found in the audio of each; refuse an invalid row."""
+    is_named = "audio" not in rows[0] and "id" in rows[0]
+    by_name = _list_audio(root) if is_named and root is not None else {}
+    needs_audio = not by_name and not (is_named and root is None)
+    check_columns(rows[0], [*(["audio"] if needs_audio else []), "text", *groups], text)
+    places: dict[str, int] = {}
+    clips: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
+    odd = OddRows(text, own_fix="correct or leave out the row")
+    for number, row in enumerate(progress_bar(rows, total=len(rows), verb=f"{name} clips", unit="clip"), 1):
+        where = f"{text} row {number}"
+        with odd.reading(where) as repairs:
+            if by_name:
+                row = {**row, "audio": _find_audio(row, by_name, where)}
+            clip = _read_row(row, root) | read_groups(groups, row, repairs)
+            check_reference(clip["text"], normalizer)
+        if (first := places.setdefault(clip["id"], number)) != number:
+            raise SpeechIQError(
+                text,
+                f"rows {first} and {number} have the same id, {clip['id']!r}",
+                "give each row its own id in a column id",
+            )
+        found.append(_inspect(clip, f"{where}, {row.get('audio')}"))
+        clips.append(clip)
+    return clips, found
 
 
 def _list_new_tasks(

@@ -13,8 +13,8 @@ from speechiq.core.ids import complete_ids
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.index import HERE, LEVELS, RECORDING, list_clips, read_one_task
 from speechiq.siq_tasks.loaders.question_columns import Columns
+from speechiq.siq_tasks.loaders.row_choice import QUESTIONS
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
-from speechiq.siq_tasks.loaders.sentences import QUESTIONS
 from speechiq.siq_tasks.questions.file import PER_CLIP, find_questions, read_questions
 
 

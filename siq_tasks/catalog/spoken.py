@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import as_lines
-from speechiq.core.files.plain import is_file
+from speechiq.core.files.plain import read_lines
 from speechiq.core.files.tables import check_columns, is_table, read_field, read_id, read_table
 from speechiq.core.ids import PLAIN
 from speechiq.core.recordings.audio_file import encode_audio
@@ -79,12 +79,7 @@ def find_unspeakable(text: str) -> str | None:
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
-    if not is_file(path):
-        raise SpeechIQError(path, "no such file", "give a file with a text per line, or a .jsonl or .csv table")
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpeechIQError(path, f"cannot be read ({error})", "save it as text in UTF-8") from error
+    lines = read_lines(path, path, "give a file with a text per line, or a .jsonl or .csv table")
     lines = lines[:-1] if lines[-1] == "" else lines
     if not lines:
         raise SpeechIQError(path, "is empty", "write a text per line")

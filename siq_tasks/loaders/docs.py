@@ -8,7 +8,7 @@ from datasets import Dataset
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.engines.languages import FIELD, read_language
-from speechiq.siq_tasks.languages.prompts import check_options
+from speechiq.siq_tasks.conditions.prompts import check_options
 from speechiq.siq_tasks.loaders.content import QUESTION_ITEMS
 from speechiq.siq_tasks.loaders.entities import CLASSES, ENTITIES
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, GROUPS
@@ -63,9 +63,11 @@ def build_docs(
         task_type.check(doc)
     if task_type.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)
-        rows = [docs[row["id"]] | {item: row[item] for item in items if item in row} for row in questions]
-        for row in rows:
-            check_options(row)
+        rows = []
+        for row in questions:
+            asked = docs[row["id"]] | {item: row[item] for item in items if item in row}
+            check_options(asked)
+            rows.append(asked)
         return Dataset.from_list(rows)
     return Dataset.from_list(list(docs.values()))
 

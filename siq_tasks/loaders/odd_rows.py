@@ -88,10 +88,9 @@ class OddRows:
 
     def record(self) -> dict[str, Any]:
         """Return the record for the results: the number of rows, and reason -> number of rows repaired and left out."""
-        odd = {"repaired": self.repaired, "left_out": self.left_out}
-        return {"rows": self.rows} | {
-            fate: {reason: len(names) for reason, names in reasons.items()} for fate, reasons in odd.items()
-        }
+        repaired = {reason: len(names) for reason, names in self.repaired.items()}
+        left_out = {reason: len(names) for reason, names in self.left_out.items()}
+        return {"rows": self.rows, "repaired": repaired, "left_out": left_out}
 
 
 def _list_first(names: Sequence[str]) -> str:

@@ -249,11 +249,15 @@ def read_checks(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs)
     if not all(isinstance(each, dict | None) for each in options):
         raise RowError("checks that do not work", f"options {options!r:.80} are not mappings")
     question = _read_text(raw["question"], "question")
-    given = [{key: value for key, value in (each or {}).items() if value is not None} for each in options]
+    given = [_drop_missing(each or {}) for each in options]
     row = {"question": question, "checks": json.dumps([checks, given])}
     if fault := instructions.find_broken_check(row):
         raise RowError("checks that do not work", fault)
     return row
+
+
+def _drop_missing(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def read_label(raw: Mapping[str, Any], settings: RowSettings, repairs: Repairs) -> dict[str, Any]:
@@ -294,13 +298,18 @@ def parse_options(value: Any) -> list[str]:
             f"the options {value!r:.200} cannot be read",
             f"write a list of 2 to {len(ALPHABET)} texts, its JSON text, or one text such as '(A) yes (B) no'",
         )
-    options = [" ".join(text.split()).rstrip("; ") for text in texts if text is not None]
-    marked = {place: mark for place, text in enumerate(options) if (mark := _MARKED.fullmatch(text))}
-    are_marks = all((mark[1] or mark[2]) == ALPHABET[place] for place, mark in marked.items())
-    unmarked = [marked[place][3] if place in marked else "" for place in range(len(options))]
-    if are_marks and any(unmarked) and all(place in marked or not text for place, text in enumerate(options)):
-        return unmarked
-    return options
+    return _drop_letters([" ".join(text.split()).rstrip("; ") for text in texts if text is not None])
+
+
+def _drop_letters(options: list[str]) -> list[str]:
+    """Return options without their letters, if each that is not empty begins with its own."""
+    texts = []
+    for letter, option in zip(ALPHABET, options, strict=False):
+        mark = _MARKED.fullmatch(option)
+        if option and (mark is None or letter not in (mark[1], mark[2])):
+            return options
+        texts.append(mark[3] if mark else "")
+    return texts if any(texts) else options
 
 
 def _split_options(text: str) -> list[str]:

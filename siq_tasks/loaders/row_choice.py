@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -82,13 +83,8 @@ OTHERWISE = f"{CLUSTER_FORM}, or give --metadata {PATTERN}={NONE}"
 class ClusterRule(NamedTuple):
     """Name the column with the clusters, or the pattern whose only group finds the cluster in an id."""
 
-    column: str | None = None
-    pattern: str | None = None
-
-    @property
-    def columns(self) -> list[str]:
-        """Return the columns that the rule reads."""
-        return [self.column] if self.column else []
+    column: str | None
+    pattern: str | None
 
     def find(self, name: str, row: Mapping[str, Any]) -> str:
         """Return the cluster of a row, whose id is `name`."""
@@ -118,34 +114,11 @@ class ClusterRule(NamedTuple):
         return f"metadata.{COLUMN}: {self.column}" if self.column else f"metadata.{PATTERN}: {self.pattern}"
 
 
-def read_cluster_rule(column: str | None, pattern: str | None) -> ClusterRule | None:
-    r"""Return the rule that metadata name, None without one or if it is `none`; refuse two rules, and an invalid one.
-
-    >>> read_cluster_rule(None, r"^(\d+)_")
-    ClusterRule(column=None, pattern='^(\\d+)_')
-    """
-    column, pattern = (None if value == NONE else value for value in (column, pattern))
-    if column is None and pattern is None:
-        return None
-    if column is not None and pattern is not None:
-        raise SpeechIQError(
-            f"metadata.{COLUMN}", f"{PATTERN} is given too", f"give one of the two, and {NONE} for the other"
-        )
-    if pattern is not None:
-        try:
-            groups = regex.compile(pattern).groups
-        except regex.error as error:
-            raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", error, CLUSTER_FORM) from error
-        if groups != 1:
-            raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", f"has {groups} groups", CLUSTER_FORM)
-    return ClusterRule(column, pattern)
-
-
 #: Column -> patterns; a row is taken if each column matches one of its patterns.
 Where = dict[str, tuple[str, ...]]
 EXAMPLES = 8
-#: Item of a clip with its groups, field -> group, for scores by group (`group_by`).
-GROUPS = "groups"
+#: Item of a clip with its groups, field -> group, for scores by group (`group_by`), and that with its questions.
+GROUPS, QUESTIONS = "groups", "questions"
 #: Group of a row that names none.
 UNKNOWN = "unknown"
 GROUP_FORM = (
@@ -171,7 +144,7 @@ WhereColumns = Annotated[
 ]
 
 
-class ChoiceSettings(Options, frozen=True, kw_only=True):
+class ChoiceSettings(Options, frozen=True, kw_only=True, dict=True):
     """Define which rows are taken, and how they are sorted into groups and clusters."""
 
     subset: Annotated[Literal["all"] | Count, Meta(description="Number of clips of the test, or all.")] = "all"
@@ -233,7 +206,7 @@ class ChoiceSettings(Options, frozen=True, kw_only=True):
             given = [given]
         return frozenset(f"{key:05}" if isinstance(key, int) else key.strip() for key in given)
 
-    @property
+    @cached_property
     def patterns(self) -> Where:
         """Return the columns and patterns of the rows to take.
 
@@ -246,7 +219,7 @@ class ChoiceSettings(Options, frozen=True, kw_only=True):
             patterns[column] = tuple(map(str.casefold, texts))
         return patterns
 
-    @property
+    @cached_property
     def groups(self) -> GroupColumns:
         """Return the columns of groups; refuse a field without a plain name.
 
@@ -266,6 +239,37 @@ class ChoiceSettings(Options, frozen=True, kw_only=True):
                 )
         return columns
 
+    @cached_property
+    def clusters(self) -> ClusterRule | None:
+        r"""Return the rule of clusters, None without one or if it is `none`; refuse two rules, and an invalid one.
+
+        >>> ChoiceSettings(cluster_pattern=r"^(\d+)_").clusters
+        ClusterRule(column=None, pattern='^(\\d+)_')
+        """
+        given = (self.cluster_column, self.cluster_pattern)
+        column, pattern = (None if value == NONE else value for value in given)
+        if column is None and pattern is None:
+            return None
+        if column is not None and pattern is not None:
+            raise SpeechIQError(
+                f"metadata.{COLUMN}", f"{PATTERN} is given too", f"give one of the two, and {NONE} for the other"
+            )
+        if pattern is not None:
+            try:
+                groups = regex.compile(pattern).groups
+            except regex.error as error:
+                raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", error, CLUSTER_FORM) from error
+            if groups != 1:
+                raise SpeechIQError(f"metadata.{PATTERN}: {pattern:.80}", f"has {groups} groups", CLUSTER_FORM)
+        return ClusterRule(column, pattern)
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the columns by which rows are chosen and sorted."""
+        groups = [group if isinstance(group, str) else group.column for group in self.groups.values()]
+        clusters = [self.clusters.column] if self.clusters and self.clusters.column else []
+        return [*self.patterns, *groups, *clusters]
+
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:
     """Return the rows that match of those at `places`; refuse a choice of none, and name the values of the columns."""
@@ -283,15 +287,11 @@ def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) 
 
 
 def _matches(row: Mapping[str, Any], where: Where) -> bool:
-    return all(
-        any(fnmatchcase(str(row[column]).casefold(), pattern) for pattern in patterns)
-        for column, patterns in where.items()
-    )
-
-
-def list_group_columns(columns: GroupColumns) -> list[str]:
-    """Return the columns of a data set that groups are read from."""
-    return [group if isinstance(group, str) else group.column for group in columns.values()]
+    for column, patterns in where.items():
+        value = str(row[column]).casefold()
+        if not any(fnmatchcase(value, pattern) for pattern in patterns):
+            return False
+    return True
 
 
 def read_groups(columns: GroupColumns, row: Mapping[str, Any], repairs: Repairs) -> dict[str, str]:

@@ -27,14 +27,15 @@ from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE
 GEMINI = "base_url=https://generativelanguage.googleapis.com/v1beta/openai,key_variable=GEMINI_API_KEY"
 
 
-def questions_folder() -> Path:
-    """Return the folder of a user's question files: `SIQ_QUESTIONS`, or the platform's folder for data."""
-    return Path(os.environ.get("SIQ_QUESTIONS") or Path(user_data_dir("speechiq"), "questions"))
+def place_of(dataset: str) -> Path:
+    """Return the place of the question file of a data set in `SIQ_QUESTIONS`, or in the platform's folder for data."""
+    folder = os.environ.get("SIQ_QUESTIONS") or Path(user_data_dir("speechiq"), "questions")
+    return Path(folder, f"{dataset}.jsonl")
 
 
 def find_question_file(dataset: str) -> Path | None:
-    """Return the question file of `dataset` in the package, else in the user's folder; None if there is none."""
-    return next(filter(None, map(find_written, _list_places(dataset))), None)
+    """Return the question file of `dataset` in the user's folder; None if there is none."""
+    return find_written(place_of(dataset))
 
 
 def find_written(place: Path) -> Path | None:
@@ -51,9 +52,9 @@ def by_hand(place: Path) -> Path:
 
 
 def find_questions(dataset: str, questions: str | Path | None = None) -> Path:
-    """Return the question file of `dataset`: the given one, else the package's own, else the user's."""
-    place = _list_places(dataset)[-1] if questions is None else expand(questions)
-    found = find_question_file(dataset) if questions is None else find_written(place)
+    """Return the question file of `dataset`: the given one, else the user's."""
+    place = place_of(dataset) if questions is None else expand(questions)
+    found = find_written(place)
     if found is not None:
         return found
     if questions is not None and is_folder(place.parent) and any(place.parent.glob("siq_*_remember.yaml")):
@@ -63,10 +64,6 @@ def find_questions(dataset: str, questions: str | Path | None = None) -> Path:
         f"no question file {place}",
         f"write it with `{writing_command(dataset)}`, or by hand: `{template_command(dataset)}`",
     )
-
-
-def _list_places(dataset: str) -> list[Path]:
-    return [Path(__file__).parent / f"{dataset}.jsonl", questions_folder() / f"{dataset}.jsonl"]
 
 
 def template_command(dataset: str) -> str:

@@ -96,10 +96,11 @@ def parse_drafts(answer: str, count: int) -> list[QuestionDraft]:
         raise UnusableDraft("malformed JSON") from None
     if len(questions) != count:
         raise UnusableDraft("another number of questions")
-    return [
-        QuestionDraft(written.question.strip(), [text.strip() for text in (written.answer, *written.distractors)])
-        for written in questions
-    ]
+    drafts = []
+    for written in questions:
+        options = [text.strip() for text in (written.answer, *written.distractors)]
+        drafts.append(QuestionDraft(written.question.strip(), options))
+    return drafts
 
 
 def choose_letter(seed: int, place: int) -> str:
@@ -207,7 +208,9 @@ def write_missing(
     """
     kept = complete_ids(file.read_questions(output) if output.is_file() else [], [clip["id"] for clip in clips])
     file.refuse_unknown_clips(kept, [clip["id"] for clip in clips], dataset)
-    rows = {clip["id"]: [row for row in kept if row["id"] == clip["id"]] for clip in clips}
+    rows: dict[str, list[dict[str, Any]]] = {clip["id"]: [] for clip in clips}
+    for row in kept:
+        rows[row["id"]].append(row)
     places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}
     outcome, answers = Outcome(), StoredAnswers(answers_of(output))
     todo = list_unfinished(clips, kept)

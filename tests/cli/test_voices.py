@@ -159,7 +159,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_folder(tmp_path):
 def test_a_folder_with_other_content_is_left_alone(texts, tmp_path):
     fault = refused_by("speak", texts, "--voice", "flite:slt", "-o", tmp_path)
     assert "contains files; choose another folder" in fault
-    assert "no such file" in refused_by("speak", tmp_path / "none.txt", "--voice", "flite:slt", "-o", tmp_path / "out")
+    assert "No such file" in refused_by("speak", tmp_path / "none.txt", "--voice", "flite:slt", "-o", tmp_path / "out")
 
 
 def test_speech_that_is_too_long_is_refused_and_silence_is_said(texts, tmp_path, endpoint_key, monkeypatch):

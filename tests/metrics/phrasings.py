@@ -15,7 +15,7 @@ from pathlib import Path
 
 import yaml
 
-from speechiq.siq_tasks.languages.prompts import read_phrases
+from speechiq.siq_tasks.conditions.prompts import read_phrases
 
 SETS = [
     ["a factory fire", "higher diesel prices", "a legal fine", "a labour strike", "None of the above"],

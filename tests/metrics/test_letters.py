@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from speechiq.metrics.choice import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
-from speechiq.siq_tasks.languages.prompts import read_phrases
+from speechiq.siq_tasks.conditions.prompts import read_phrases
 from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.file import read_questions
 from tests.metrics.phrasings import TONGUES, write_answers, write_own_answers

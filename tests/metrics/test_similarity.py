@@ -12,7 +12,7 @@ from speechiq.core.usage import since, snapshot
 from speechiq.metrics.distance.readers import EMBEDDER as ROLE
 from speechiq.metrics.distance.readers import LanguageModel
 from speechiq.metrics.models import check_checkpoint, forget_models
-from speechiq.metrics.similarity import PROMPTS, Embed, cosine, describe_embedding, read_embedding, score, similarity
+from speechiq.metrics.similarity import PROMPTS, Embed, cosine, describe_embedding, read_embedding, similarity
 from tests.metrics import tiny_text
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
@@ -104,10 +104,6 @@ def test_similarity_of_no_texts_is_undefined_and_loads_nothing():
     assert np.isnan(similarity([], [], embedder="x/y"))
     with pytest.raises(SpeechIQError, match=r"^references: 1 text, hypotheses: 2; give one hypothesis per reference$"):
         similarity("so", ["so", "it"], embedder="x/y")
-
-
-def test_the_score_is_the_lower_cosine():
-    assert score({}, [[0.9, 0.8, 1.0]])["similarity"] == 0.8
 
 
 @pytest.mark.parametrize("name", [5, [], ["demo:x"], {}, ""])

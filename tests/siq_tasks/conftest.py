@@ -57,6 +57,16 @@ def write_table(file: Path, columns: dict[str, list], audio: dict[str, list[byte
     table.to_parquet(file)
 
 
+def write_lines(file: Path, *rows: dict) -> Path:
+    """A file with a JSON object per line."""
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def read_lines(file: Path) -> list[dict]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
 def esb_row(key: str, audio: bytes, text: str, seconds: float) -> dict:
     return {"audio": audio, "dataset": "esb", "text": text, "id": key, "audio_length_s": seconds}
 
@@ -74,7 +84,7 @@ def hub(tmp_path_factory) -> Hub:
     folder, questions = tmp_path_factory.mktemp("hub"), tmp_path_factory.mktemp("questions")
     folder.joinpath("README.md").write_text(README)
     clips = [clip for clip in bundled.list_clips() if clip["domain"] != "human"]
-    asked = [json.loads(line) for line in bundled.DEMO.joinpath("questions.jsonl").read_text().splitlines()]
+    asked = read_lines(bundled.DEMO / "questions.jsonl")
     for dataset, domain in (("earnings22", "earnings"), ("voxpopuli", "parliament"), ("medasr", "medical")):
         mine = [clip for clip in clips if clip["domain"] == domain]
         names = {clip["id"]: NAMES[dataset].format(i % 2, i, Path(clip["id"]).name) for i, clip in enumerate(mine)}
@@ -90,7 +100,7 @@ def hub(tmp_path_factory) -> Hub:
         place = "data/train" if dataset == "medasr" else f"{dataset}/test"
         write_parquet(folder / f"{place}-00000-of-00001.parquet", rows)
         lines = [row | {"id": f"{dataset}/{names[row['id']]}"} for row in asked if row["id"] in names]
-        questions.joinpath(f"{dataset}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_lines(questions / f"{dataset}.jsonl", *lines)
     return Hub(folder, questions)
 
 

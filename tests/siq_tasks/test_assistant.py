@@ -6,22 +6,20 @@ import math
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.loaders import audio, bundled
+from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders import clips as loading
 from tests.metrics import tiny_text
-from tests.runs import evaluate
-from tests.siq_tasks.conftest import encode
+from tests.runs import evaluate, load_task
+from tests.siq_tasks.conftest import encode, write_lines
 
 OFF = {"assistant": "off", "encoder": "off", "rare_words": "off"}
 
 
 def load(task: str):
-    manager = TaskManager(include_defaults=False, metadata=OFF | {"judge": "exact_match"})
-    return manager.load(task)["tasks"][task]
+    return load_task(task, **OFF, judge="exact_match")
 
 
 def test_queries_have_their_entities_and_settings_in_docs():
@@ -42,11 +40,6 @@ def test_no_word_of_a_query_is_in_the_prompt_or_the_items_of_its_audio():
     assert doc["question"] == doc["text"] and doc["answer"] in doc["accepted"]
 
 
-def test_a_clip_that_is_a_query_has_no_question_in_words():
-    (items,) = audio.to_respond({"audio": {"path": "x"}, "question": "Who?"})
-    assert items == {"path": "x", "purpose": "answer"}
-
-
 @pytest.fixture
 def spoken(tmp_path, own_cache):
     """A folder as `siq data speak` writes it."""
@@ -55,12 +48,6 @@ def spoken(tmp_path, own_cache):
     for name in ("a.wav", "b.wav"):
         folder.joinpath(name).write_bytes(encode(1.0))
     return folder
-
-
-def write(folder, *rows):
-    file = folder / "clips.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(file)
 
 
 ROWS = (
@@ -77,7 +64,7 @@ def load_rows(file, **more):
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_entities_are_read_from_tables_and_data_sets(spoken, kind):
     if kind == "jsonl":
-        file = write(spoken, *ROWS)
+        file = write_lines(spoken / "clips.jsonl", *ROWS)
     elif kind == "csv":
         file = spoken / "clips.csv"
         file.write_text(
@@ -102,13 +89,7 @@ def test_entities_are_read_from_tables_and_data_sets(spoken, kind):
 )
 def test_a_set_that_cannot_be_measured_is_named_before_compute(spoken, row, message):
     with pytest.raises(SpeechIQError, match=message):
-        load_rows(write(spoken, ROWS[0] | row))
-
-
-def test_a_set_without_references_is_refused(spoken):
-    file = write(spoken, {"id": "a", "audio": "a.wav"})
-    with pytest.raises(SpeechIQError, match="no column 'text'; it has id, audio"):
-        load_rows(file)
+        load_rows(str(write_lines(spoken / "clips.jsonl", ROWS[0] | row)))
 
 
 def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):
@@ -118,7 +99,7 @@ def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):
 
 def test_spoken_texts_are_read_as_they_were_written(spoken, monkeypatch):
     rows = [{"file_name": row["audio"], "seconds": 1.0, "voice": "flite:slt"} | row for row in ROWS]
-    spoken.joinpath("metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(spoken / "metadata.jsonl", *rows)
     monkeypatch.chdir(spoken.parent)
     docs = load("siq_oasst_distance").eval_docs
     assert {doc["id"]: doc["entities"] for doc in docs} == {"oasst/a": ["New York"], "oasst/b": []}
@@ -136,7 +117,7 @@ def test_recordings_of_ones_own_are_measured_from_an_empty_folder(spoken, tmp_pa
     assert made.tasks[-1] == "siq_calls_distance"
     transcripts = tmp_path / "said.jsonl"
     written = {"calls/a": "Where is York?", "calls/b": "Who invented the jeans?"}
-    transcripts.write_text("".join(json.dumps({"id": key, "text": text}) + "\n" for key, text in written.items()))
+    write_lines(transcripts, *({"id": key, "text": text} for key, text in written.items()))
     system = {"pretrained": f"transcripts:{transcripts}+{models['assistant']}"}
     about = {"encoder": models["encoder"], "rare_words": "off"}
     results = evaluate("hf-audio", made.tasks[-1:], include=tmp_path / "calls", model_args=system, metadata=about)

@@ -13,6 +13,7 @@ from speechiq.siq_tasks.loaders.clips import load
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
 from tests.commands import as_json, siq
 from tests.runs import evaluate, load_task
+from tests.siq_tasks.conftest import read_lines
 
 CLIPS = {clip["id"].rpartition("/")[2]: clip for clip in list_clips()}
 HERE = PACKAGE / "audiobench" / "demo"
@@ -21,7 +22,7 @@ FEMALE = {"flite:slt", "festival:cmu_us_slt_arctic_hts", "espeak-ng:en-us+f3"}
 
 
 def read(table):
-    return [json.loads(line) for line in (HERE / f"{table}.jsonl").read_text(encoding="utf-8").splitlines()]
+    return read_lines(HERE / f"{table}.jsonl")
 
 
 def test_there_is_a_set_for_each_template_with_clips_in_the_package():

@@ -1,6 +1,5 @@
 """Test the sets in the package: complete, unchanged, with valid questions that do not reveal their answers."""
 
-import json
 from collections import Counter
 
 import pytest
@@ -11,23 +10,19 @@ from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from speechiq.siq_tasks.questions.file import find_question_fault
 from speechiq.tools.make_clips import VOICES
-
-
-def read_lines(file):
-    return [json.loads(line) for line in PACKAGE.joinpath(file).read_text(encoding="utf-8").splitlines()]
-
+from tests.siq_tasks.conftest import read_lines
 
 BUNDLES = sorted(file.parent.relative_to(PACKAGE).as_posix() for file in PACKAGE.rglob("clips.json"))
 CLIPS = list_clips("demo")
 QUERIES = list_clips("assistant/demo")
 #: File of questions with options -> its lines.
 QUESTIONS = {
-    f"{bundle}/questions.jsonl": read_lines(f"{bundle}/questions.jsonl")
+    f"{bundle}/questions.jsonl": read_lines(PACKAGE / bundle / "questions.jsonl")
     for bundle in BUNDLES
     if "assistant" not in bundle and "wildspeech" not in bundle
 }
 CHOICES, ANSWERS = (
-    {row["id"]: row for row in read_lines(f"assistant/demo/{name}.jsonl")} for name in ("choose", "answer")
+    {row["id"]: row for row in read_lines(PACKAGE / f"assistant/demo/{name}.jsonl")} for name in ("choose", "answer")
 )
 
 

@@ -14,12 +14,10 @@ from speechiq.siq_tasks.index import list_clips
 from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
 from tests.debian import fetch_package
 from tests.runs import evaluate
+from tests.siq_tasks.conftest import read_lines
 
 CLIPS = {language: json.loads(SET.joinpath(language, "clips.json").read_bytes()) for language in PACKAGES}
-QUESTIONS = {
-    language: [json.loads(line) for line in SET.joinpath(language, "questions.jsonl").read_text("utf-8").splitlines()]
-    for language in PACKAGES
-}
+QUESTIONS = {language: read_lines(SET / language / "questions.jsonl") for language in PACKAGES}
 NAMES = [clip["id"].partition("/")[2] for clip in CLIPS["en"]]
 #: Language -> sha256 of Debian's package with the texts.
 TEXTS = {

@@ -77,6 +77,8 @@ FACTS = {
         "direction": "lower", "source": "hf-audio/esb-datasets-test-only-sorted (voxpopuli, test)",
     },
     "siq_medasr_apply": {"clips": 400},
+    "siq_belebele_zho_Hans_remember": {"measure": "cer", "direction": "lower"},
+    "audiobench_seame_dev_man": {"measure": "mer"},
     "siq_medasr_understand": {"needs": f"data set from the Hub, embedder {DEFAULT_EMBEDDER}"},
     "siq_belebele_deu_Latn_apply": {
         "group": "siq_belebele_deu_Latn", "source": "WueNLP/belebele-fleurs (deu_Latn, test)",

@@ -9,7 +9,7 @@ import pytest
 from speechiq.siq_tasks.index import list_tasks
 from speechiq.siq_tasks.loaders import bundled
 from tests.commands import siq
-from tests.siq_tasks.conftest import write_parquet
+from tests.siq_tasks.conftest import read_lines, write_parquet
 from tests.warm import lm_eval as run_lm_eval
 from tests.warm import run_warm
 
@@ -31,7 +31,7 @@ SETS = {
 def authors(tmp_path_factory, demo_models):
     """Folders with the authors' columns, and their questions without clip ids."""
     folder = tmp_path_factory.mktemp("authors")
-    asked = [json.loads(line) for line in bundled.DEMO.joinpath("questions.jsonl").read_text().splitlines()]
+    asked = read_lines(bundled.DEMO / "questions.jsonl")
     for dataset, (name, split, column, domain) in SETS.items():
         clips = [clip for clip in bundled.list_clips() if clip["domain"] == domain]
         rows = [{"audio": bundled.DEMO.joinpath(clip["file"]).read_bytes(), column: clip["text"]} for clip in clips]

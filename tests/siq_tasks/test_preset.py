@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.siq_tasks.conditions.preset import describe_preset, find_settings, list_presets, read_preset
@@ -11,6 +10,7 @@ from speechiq.siq_tasks.index import list_tasks
 from speechiq.siq_tasks.settings import user_metadata
 from tests.cards.tables import read_card, write_card
 from tests.commands import refusal
+from tests.runs import load_task
 from tests.siq_tasks.conftest import encode
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "numbers_of_others.md"
@@ -26,7 +26,7 @@ def load(name, **given):
     """A task with the user's metadata, as a run loads it."""
     token = user_metadata.set(given)
     try:
-        return TaskManager(include_defaults=False, metadata=given).load(name)["tasks"][name]
+        return load_task(name, **given)
     finally:
         user_metadata.reset(token)
 

@@ -10,7 +10,7 @@ from speechiq.core.prompt import OwnPrompts
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cascade import Instructed
 from speechiq.metrics import similarity
-from speechiq.siq_tasks.conditions.prompt_file import (
+from speechiq.siq_tasks.conditions.prompts import (
     PLACEHOLDERS,
     digest_prompts,
     read_prompt_file,
@@ -88,8 +88,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
 def test_a_task_reads_its_prompts_and_those_of_the_stages(file):
     stages = {key: OWN[key] for key in ("transcribe", "correct", "system")}
     assert read_prompts({"prompts": file}) == {"prompts": stages}
-    assert read_prompts({"prompts": file}, "answer") == {"prompts": stages | {"answer": OWN["answer"]}}
-    assert read_prompts({}, "answer") == {}
+    assert read_prompts({"prompts": file}, ["answer"]) == {"prompts": stages | {"answer": OWN["answer"]}}
+    assert read_prompts({}, ["answer"]) == {}
 
 
 def test_a_task_without_a_prompt_of_its_own_is_as_without_the_file(tmp_path):

@@ -4,11 +4,11 @@ import json
 import os
 
 import pytest
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.index import IN_PACKAGE, data_sets, list_clips, list_tasks, read_one_task
+from speechiq.siq_tasks.index import IN_PACKAGE, data_sets, list_clips, list_tasks
 from tests.conftest import run
+from tests.runs import load_task
 from tests.siq_tasks.conftest import Hub
 from tests.warm import lm_eval, run_warm
 
@@ -63,13 +63,6 @@ def test_the_chosen_clips_are_recorded_so_that_two_people_can_compare(suite_run)
         assert len({doc["cluster"] for doc in docs}) == (1 if dataset == "voxpopuli" else 2)
 
 
-def test_the_yaml_states_subset_and_source(suite_run):
-    assert [read_one_task(dataset)[1]["metadata"]["subset"] for dataset in REAL] == [200, 400, 200]
-    for dataset in REAL:
-        about = read_one_task(dataset)[1]["metadata"]
-        assert {"dataset_path", "dataset_name", "split", "text_column", "selection"} <= set(about)
-
-
 def test_clips_are_listed_without_a_task(hub, own_cache):
     clips = list_clips("voxpopuli", dataset_path=str(hub.path), subset="all")
     assert {clip["id"].rpartition("_")[2] for clip in clips} == {f"parliament-{n}" for n in range(1, 5)}
@@ -108,6 +101,5 @@ def test_questions_that_do_not_fit_stop_the_task_from_loading(hub, own_cache, tm
     lines = (hub.questions / "earnings22.jsonl").read_text().splitlines()
     if (kept := spoil([line for line in lines if json.loads(line)["id"] in chosen])) is not None:
         tmp_path.joinpath("earnings22.jsonl").write_text("\n".join(kept))
-    manager = TaskManager(include_defaults=False, metadata={"dataset_path": str(hub.path), "subset": 2})
     with pytest.raises(SpeechIQError, match=message):
-        manager.load("siq_earnings22_apply")
+        load_task("siq_earnings22_apply", dataset_path=str(hub.path), subset=2)

@@ -16,6 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings import audio_file
 from speechiq.core.transforms import read_transforms
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
+from tests.runs import load_task
 
 SUITE = suite.HERE
 FILES = sorted(file for file in SUITE.rglob("*.yaml") if not file.name.startswith("_"))
@@ -83,8 +84,7 @@ def test_the_reasoning_of_a_model_is_dropped_from_its_answers_and_stays_in_the_s
 
 
 def test_the_embedder_is_given_by_metadata_and_recorded_in_every_doc(demo_models):
-    manager = TaskManager(include_defaults=False, metadata={"embedder": str(demo_models[-1])})
-    task = manager.load("siq_demo_understand")["tasks"]["siq_demo_understand"]
+    task = load_task("siq_demo_understand", embedder=str(demo_models[-1]))
     assert set(task.eval_docs["embedder"]) == {str(demo_models[-1])}
     assert task.config.metadata["embedder"] == str(demo_models[-1])
 
@@ -93,11 +93,10 @@ def test_a_task_with_a_condition_of_its_own_refuses_another(manager):
     task = manager.load("siq_demo_noisy_phone_apply")["tasks"]["siq_demo_noisy_phone_apply"]
     assert task.config.metadata["condition"] == "band:300-3400+codec:gsm"
     assert {len(read_transforms(audio["transforms"])) for audio in task.eval_docs["audio"]} == {2}
-    other = TaskManager(include_defaults=False, metadata={"condition": "white@0dB"})
     with pytest.raises(
         SpeechIQError, match=r"condition=white@0dB: task siq_demo_noisy_phone_apply has the condition b"
     ):
-        other.load("siq_demo_noisy_phone_apply")
+        load_task("siq_demo_noisy_phone_apply", condition="white@0dB")
 
 
 def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):
@@ -116,9 +115,8 @@ def test_only_the_level_that_asks_questions_reads_them(manager, monkeypatch):
 
 
 def test_an_embedder_that_is_no_language_model_stops_the_task_from_loading(demo_models):
-    manager = TaskManager(include_defaults=False, metadata={"embedder": "demo:whisper-base"})
     with pytest.raises(SpeechIQError, match="is not a language model"):
-        manager.load("siq_demo_understand")
+        load_task("siq_demo_understand", embedder="demo:whisper-base")
 
 
 def test_metrics_keep_their_names_where_lm_eval_searches_names_among_its_own(monkeypatch):

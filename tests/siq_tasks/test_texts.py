@@ -14,14 +14,10 @@ from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.index import HERE, resolve_folder
 from tests import runs
 from tests.commands import siq
+from tests.siq_tasks.conftest import write_lines
 
 DEMO = json.loads(HERE.joinpath("demo", "clips.json").read_text(encoding="utf-8"))
 TEXTS = [{"id": clip["id"].partition("/")[2], "text": clip["text"], "domain": clip["domain"]} for clip in DEMO]
-
-
-def write_rows(file, rows):
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return file
 
 
 def write_questions(name, folder):
@@ -36,7 +32,7 @@ def make(tmp_path, own_cache):
 
     def make_set(rows=None, name="texts", embedder="demo:SmolLM2-135M-Instruct", **options):
         rows = rows or [row | {"cluster": f"{row['domain']}-{i % 3}"} for i, row in enumerate(TEXTS)]
-        table = write_rows(tmp_path / f"{name}.jsonl", rows)
+        table = write_lines(tmp_path / f"{name}.jsonl", *rows)
         made = create(name, options.pop("audio", None), table, tmp_path / name, embedder, **options)
         write_questions(name, tmp_path / name)
         return tmp_path / name, made
@@ -76,7 +72,7 @@ def test_a_set_is_prepared_once_and_again_if_its_texts_change(make, own_cache):
     before = prepared.stat().st_mtime_ns
     load_docs(folder, "remember")
     assert prepared.stat().st_mtime_ns == before
-    write_rows(folder / "clips.jsonl", [{"id": "a", "text": "Other words.", "cluster": "x"}])
+    write_lines(folder / "clips.jsonl", {"id": "a", "text": "Other words.", "cluster": "x"})
     assert [doc["text"] for doc in load_docs(folder, "remember")] == ["Other words."]
 
 
@@ -115,7 +111,7 @@ def test_the_overview_the_check_and_the_archive_name_no_audio(make):
 
 @pytest.mark.slow
 def test_the_command_says_which_systems_a_set_without_audio_has(tmp_path, own_cache, demo_models):
-    table = write_rows(tmp_path / "refs.jsonl", TEXTS)
+    table = write_lines(tmp_path / "refs.jsonl", *TEXTS)
     printed = siq("data", "new", "texts", "--text", table, "-o", tmp_path / "texts")
     assert "siq eval transcripts:FILE+demo:SmolLM2-135M-Instruct,llm_answer=likelihood" in printed
     write_questions("texts", tmp_path / "texts")
@@ -185,7 +181,7 @@ def scores(found, task, name):
 @pytest.mark.slow
 def test_scores_are_those_of_the_set_with_audio_to_the_last_digit(make, tiny_cascade, tmp_path):
     wrong = [row | {"text": row["text"].replace("the", "a")} for row in TEXTS]
-    files = [write_rows(tmp_path / f"{n}.jsonl", rows) for n, rows in enumerate((wrong, TEXTS[::-1]))]
+    files = [write_lines(tmp_path / f"{n}.jsonl", *rows) for n, rows in enumerate((wrong, TEXTS[::-1]))]
     specs = [f"transcripts:{file}+{tiny_cascade.llm}" for file in files]
     ranked = {}
     for name, audio in (("texts", None), ("sound", HERE / "demo")):

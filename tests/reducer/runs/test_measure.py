@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge import meaning
-from speechiq.metrics.letters.tally import DERIVED
+from speechiq.metrics.letters.options import DERIVED
 from speechiq.reducer import LEVELS, read_systems
 from speechiq.reducer.runs.measure import Category, Measure, differences, read_category
 from speechiq.reducer.runs.systems import read_systems_of

@@ -1,6 +1,5 @@
 """A user's own clips become three tasks, from an empty folder to scores, with foreign audio."""
 
-import json
 import re
 import shlex
 
@@ -18,13 +17,18 @@ from speechiq.siq_tasks.index import HERE, join_metadata, list_clips, read_task,
 from tests.commands import refusal, siq
 from tests.conftest import full_disk, run
 from tests.runs import evaluate
-from tests.siq_tasks.conftest import encode
+from tests.siq_tasks.conftest import encode, read_lines, write_lines
 
 pytestmark = pytest.mark.slow
 
 EMBEDDER = "demo:SmolLM2-135M-Instruct"
 TEXTS = {"a.wav": "The boats stay in the harbour.", "b.mp3": "Copper is dear this spring."}
 QUESTION = {"question": "What?", "options": ["boats", "copper", "tea", "rain"], "answer": "A"}
+
+
+def write_questions(file, *clips):
+    """Three questions about each clip."""
+    write_lines(file, *(QUESTION | {"id": clip, "question_id": f"{clip}-{n}"} for clip in clips for n in range(3)))
 
 
 @pytest.fixture
@@ -79,13 +83,7 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
         theirs = load_yaml(tmp_path / "harbour" / f"siq_harbour_{level}.yaml", resolve_func=True)
         assert {key: theirs[key] for key in ours} == ours and description.items() <= theirs["metadata"].items()
         assert "normalizer" not in theirs["metadata"] and "language" not in theirs["metadata"]
-    (tmp_path / "harbour" / "questions.jsonl").write_text(
-        "".join(
-            json.dumps({"id": key, "question_id": f"{key}-{n}", **QUESTION, **WRITTEN}) + "\n"
-            for key in ("a", "harbour/b")
-            for n in range(3)
-        )
-    )
+    write_questions(tmp_path / "harbour" / "questions.jsonl", "a", "harbour/b")
     system = {"pretrained": f"gold+{demo_models[-1]}", "llm_answer": "likelihood"}
     results = evaluate("hf-audio", ["siq_harbour"], include=tmp_path / "harbour", model_args=system)
     assert results["results"]["siq_harbour_remember"]["wer,transcript"] == 0
@@ -93,9 +91,6 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
     assert results["n-samples"]["siq_harbour_apply"]["effective"] == 6
     docs = [row["doc"] for row in results["samples"]["siq_harbour_remember"]]
     assert [doc["text"] for doc in docs] == [TEXTS["b.mp3"], TEXTS["a.wav"]]
-
-
-WRITTEN = {"writer": "hand", "checkers": [], "prompt_version": 1}
 
 
 @pytest.mark.parametrize(
@@ -125,11 +120,6 @@ def test_what_cannot_become_a_task_is_named_and_nothing_is_written(mine, tmp_pat
     with pytest.raises(SpeechIQError, match=message):
         create(name, audio, text, tmp_path / "out", EMBEDDER)
     assert not tmp_path.joinpath("out").exists()
-
-
-def write_lines(file, *rows):
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return file
 
 
 @pytest.mark.parametrize(
@@ -166,7 +156,7 @@ def test_ids_are_those_of_the_rows_or_the_names_of_the_files(mine, tmp_path):
 
 def test_the_check_of_a_folder_names_a_reference_without_a_word(mine, tmp_path):
     create("harbour", *mine, tmp_path / "harbour", EMBEDDER)
-    rows = [json.loads(line) for line in (tmp_path / "harbour" / "clips.jsonl").read_text().splitlines()]
+    rows = read_lines(tmp_path / "harbour" / "clips.jsonl")
     write_lines(tmp_path / "harbour" / "clips.jsonl", rows[0], rows[1] | {"text": "[inaudible] ..."})
     ((_, outcome),) = check_sources(str(tmp_path / "harbour"), {})
     assert "clips.jsonl row 1: '[inaudible] ...' has no word to score; correct the row" in str(outcome)
@@ -179,8 +169,7 @@ def test_show_lists_tasks_columns_questions_and_clips(mine, tmp_path):
     assert "columns read: audio (audio), text (text), id (id)\n" in shown and "number of rows: 2" in shown
     assert "questions.jsonl; write it with `siq data questions --dataset" in shown
     assert "  harbour/b  2.00 s, 0 questions\n  harbour/a  1.00 s, 0 questions" in shown
-    questions = [{"id": key, "question_id": f"{key}{n}", **QUESTION, **WRITTEN} for key in ("a", "c") for n in range(3)]
-    write_lines(tmp_path / "harbour" / "questions.jsonl", *questions)
+    write_questions(tmp_path / "harbour" / "questions.jsonl", "a", "c")
     shown = "\n".join(describe_data_set(str(tmp_path / "harbour")))
     assert "questions: 6 lines in " in shown and "1 of 2 clips have fewer than 3" in shown
     assert "questions about clips that are not in the subset: 1" in shown and "harbour/a  1.00 s, 3 questions" in shown
@@ -193,7 +182,7 @@ def test_folders_of_earlier_versions_keep_their_ids(mine, tmp_path):
     create("harbour", *mine, folder, EMBEDDER)
     for file in folder.glob("*.yaml"):
         file.write_text(file.read_text().replace("  id_column: id\n", ""))
-    rows = [json.loads(line) for line in (folder / "clips.jsonl").read_text().splitlines()]
+    rows = read_lines(folder / "clips.jsonl")
     write_lines(folder / "clips.jsonl", *({"text": row["text"], "audio": row["audio"]} for row in rows))
     assert [clip["id"] for clip in list_clips(str(folder))] == ["harbour/00001", "harbour/00000"]
 

@@ -1,7 +1,5 @@
 """Odd rows of published data: every set repairs or leaves out the same kinds, counts them and goes on."""
 
-import json
-
 import pytest
 
 from speechiq.core.errors import SpeechIQError
@@ -9,7 +7,7 @@ from speechiq.siq_tasks.loaders import clips, passages
 from speechiq.siq_tasks.loaders.odd_rows import describe_odd_rows
 from speechiq.siq_tasks.loaders.question_columns import find_right
 from tests.siq_tasks.belebele import question, record, sentence, write_set
-from tests.siq_tasks.conftest import write_table
+from tests.siq_tasks.conftest import write_lines, write_table
 from tests.siq_tasks.published_rows import AUDIO, ID, OPTIONS, SETS, SETTINGS, find_columns, make_row, read_about
 
 pytestmark = pytest.mark.slow
@@ -114,8 +112,7 @@ def test_passages_survive_the_same_kinds_of_rows(own_cache, tmp_path):
 
 def write_own(folder, lines):
     folder.joinpath("a.wav").write_bytes(AUDIO)
-    file = folder / "own.jsonl"
-    file.write_text("".join(json.dumps({"audio": "a.wav"} | line) + "\n" for line in lines))
+    file = write_lines(folder / "own.jsonl", *({"audio": "a.wav"} | line for line in lines))
     return {"dataset": "own", "dataset_path": str(file), "subset": "all"}
 
 

@@ -105,7 +105,7 @@ def test_a_subset_has_the_same_passages_on_every_level(hub):
 
 def test_a_second_run_reads_no_rows(hub, monkeypatch):
     first = read_set(hub)
-    monkeypatch.setattr(passages.clips, "open_passages", lambda *_: pytest.fail("rows were read again"))
+    monkeypatch.setattr(passages, "load_rows", lambda _: pytest.fail("rows were read again"))
     assert read_set(hub) == first
 
 

@@ -1,4 +1,6 @@
-"""Test the rows of a test: the choice, their groups and their clusters."""
+"""The rows of a test: the choice, their groups, their clusters and their entities."""
+
+from __future__ import annotations
 
 import json
 import re
@@ -7,14 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speechiq.core.errors import SpeechIQError
+from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.catalog.new import create
+from speechiq.siq_tasks.loaders import clips as loading
 from speechiq.siq_tasks.loaders.clips import load, prepare
 from speechiq.siq_tasks.loaders.content import digest_content
+from speechiq.siq_tasks.loaders.entities import read_entities
 from speechiq.siq_tasks.loaders.row_choice import ChoiceSettings, choose_longest, ids_sha256
 from tests.commands import refusal, siq
-from tests.siq_tasks.conftest import encode
+from tests.siq_tasks.conftest import encode, read_lines, write_lines
 
 lengths = st.dictionaries(st.text(min_size=1, max_size=3), st.floats(0, 3).map(lambda x: round(x, 1)), min_size=1)
 
@@ -123,7 +127,7 @@ def test_groups_of_one_clip_are_named(own_cache, tmp_path, caplog):
 def test_own_recordings_record_the_columns(own_cache, tmp_path):
     table = write_table(tmp_path, ("female", "male", "male", "other"))
     made = create("mine", tmp_path, table, tmp_path / "out", "demo:SmolLM2-135M-Instruct", group_by=["gender"])
-    rows = [json.loads(line) for line in (tmp_path / "out" / "clips.jsonl").read_text().splitlines()]
+    rows = read_lines(tmp_path / "out" / "clips.jsonl")
     assert [row["gender"] for row in rows] == ["female", "male", "male", "other"] and "room" not in rows[0]
     assert "group_columns:" in (tmp_path / "out" / "siq_mine_remember.yaml").read_text()
     assert any(warning.startswith("gender: 2 of 3 groups") for warning in made.warnings)
@@ -197,3 +201,68 @@ def test_a_rule_that_cannot_be_is_one_line(own_cache, tmp_path, metadata, messag
     with pytest.raises(SpeechIQError, match=re.escape(message)) as caught:
         prepare_with(tmp_path, **metadata)
     assert "\n" not in str(caught.value) and not list(own_cache.glob("clips/*.json"))
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        (None, {"": []}),
+        ("", {"": []}),
+        ({}, {"": []}),
+        ("New York; Peru", {"": ["New York", "Peru"]}),
+        ("at 9:30; ann: Lee; Re: Lima", {"": ["at 9:30", "ann: Lee", "Re: Lima"]}),
+        (["CEO: Ann", "Peru"], {"": ["CEO: Ann", "Peru"]}),
+        ("MONEY: five dollars", {"MONEY": ["five dollars"]}),
+        ("TIME: 9:30; ORG: Acme; TIME: noon", {"TIME": ["9:30", "noon"], "ORG": ["Acme"]}),
+        ({"MONEY": ["five dollars", " "], "ORG": None}, {"MONEY": ["five dollars"]}),
+        ({"money": "five dollars; a cent"}, {"money": ["five dollars", "a cent"]}),
+    ],
+)
+def test_entities_are_texts_or_texts_of_classes(value, read):
+    assert read_entities(value) == read
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (5, r"entities is 5, not a list of texts"),
+        ({5: ["Acme"]}, r"entities has the class 5, not a name; write a list, a mapping such as"),
+        ({" ": ["Acme"]}, r"entities has the class ' ', not a name"),
+        ({"ORG": [5]}, r"entities ORG is \[5\], not a list of texts"),
+        ("ORG: Acme; Initech", r"the entity 'Initech' has no class, and others have one; .*MONEY: five dollars; ORG"),
+    ],
+)
+def test_a_field_that_is_no_entities_is_named(value, message):
+    with pytest.raises(RowError, match=message):
+        read_entities(value)
+
+
+def make_calls(folder, *entities):
+    table = folder / "calls.jsonl"
+    rows = [{"id": str(n), "text": "Acme paid five dollars.", "entities": value} for n, value in enumerate(entities)]
+    write_lines(table, *rows)
+    create("calls", None, table, folder / "calls", "demo:bge-micro-v2")
+    about = {"dataset": "calls", "dataset_path": str(folder / "calls" / "clips.jsonl"), "audio_column": None}
+    about |= {"id_column": "id", "task_type": "remember", "selection": "longest-text"}
+    return loading.load(**about).docs
+
+
+def test_classes_come_from_a_table_into_docs(tmp_path, own_cache):
+    docs = {doc["id"]: doc for doc in make_calls(tmp_path, {"ORG": ["Acme"], "MONEY": ["five dollars"]}, ["Acme"])}
+    assert docs["calls/0"]["entities"] == ["Acme", "five dollars"]
+    assert docs["calls/0"]["entity_classes"] == ["ORG", "MONEY"]
+    assert docs["calls/1"]["entities"] == ["Acme"] and docs["calls/1"]["entity_classes"] is None
+
+
+def test_a_set_without_classes_stays_as_it_was(tmp_path, own_cache):
+    (doc,) = make_calls(tmp_path, "Acme; five dollars")
+    assert "entity_classes" not in doc and doc["entities"] == ["Acme", "five dollars"]
+    assert json.loads((tmp_path / "calls" / "clips.jsonl").read_text())["entities"] == ["Acme", "five dollars"]
+    assert digest_content([doc]) == digest_content([doc | {"entity_classes": None}])
+    assert digest_content([doc]) != digest_content([doc | {"entity_classes": ["ORG", "MONEY"]}])
+
+
+def test_a_class_that_is_no_name_is_refused_before_anything_is_written(tmp_path, own_cache):
+    with pytest.raises(SpeechIQError, match=r"calls\.jsonl.*entities has the class '', not a name"):
+        make_calls(tmp_path, {"": ["Acme"]})
+    assert not (tmp_path / "calls").exists()

@@ -12,6 +12,7 @@ from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file, descri
 from speechiq.siq_tasks.questions.file import read_questions, write_questions
 from tests.commands import call, refusal, siq
 from tests.conftest import run
+from tests.siq_tasks.conftest import read_lines
 from tests.siq_tasks.questions.test_write import COMMAND
 
 QUESTIONS = bundled.DEMO / "questions.jsonl"
@@ -92,7 +93,7 @@ def test_a_question_file_is_described(tmp_path):
     (described,), (records,) = content["distribution"], content["recordSet"]
     assert described["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest() and content["license"] == "CC0-1.0"
     assert content["name"] == "demo-questions" and content["description"].startswith("42 questions about")
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows = read_lines(file)
     for field in records["field"]:
         column = field["source"]["extract"]["column"]
         assert field["source"]["fileObject"]["@id"] == described["@id"] == file.name

@@ -1,6 +1,5 @@
 """Writing over real HTTP: what passes, what is left out, and a run that breaks and goes on."""
 
-import json
 import os
 import re
 import signal
@@ -27,6 +26,7 @@ from speechiq.siq_tasks.questions.write import (
 )
 from tests.commands import refusal, succeed
 from tests.conftest import KEY
+from tests.siq_tasks.conftest import read_lines
 from tests.siq_tasks.questions.server import completion, draft, good_author, serving
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("endpoint_key")]
@@ -180,7 +180,7 @@ def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
 
 def test_a_partial_file_is_completed_and_what_it_holds_is_kept(tmp_path):
     output = tmp_path / "demo.jsonl"
-    hand = [json.loads(line) for line in bundled.DEMO.joinpath("questions.jsonl").read_text().splitlines()]
+    hand = read_lines(bundled.DEMO / "questions.jsonl")
     write_questions(output, hand[:4])
     outcome, requests = run(good_author, output)
     assert outcome.rows[:4] == hand[:4] and len(outcome.rows) == 42

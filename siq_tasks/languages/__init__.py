@@ -1,1 +1,0 @@
-"""Data sets that exist in many languages, and the prompts in these languages."""
