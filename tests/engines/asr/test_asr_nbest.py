@@ -8,8 +8,8 @@ from transformers import AutoProcessor, WhisperForConditionalGeneration
 from transformers.models.whisper.generation_whisper import WhisperGenerationMixin
 
 from speechiq.core.checkpoints.names import resolve
-from speechiq.engines.asr.nbest import OneTimestamp, join_nbest, read_windows
-from speechiq.engines.asr.whisper import WhisperASR
+from speechiq.engines.asr.checkpoint import join_nbest
+from speechiq.engines.asr.whisper import OneTimestamp, WhisperASR, read_windows
 from tests.engines.opener import open_engine
 
 TINY = "demo:whisper-tiny.en"
