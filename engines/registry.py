@@ -80,7 +80,7 @@ class Backend(Struct, frozen=True):
         return engine
 
 
-ASR, TEXT, AUDIO, SPEECH, REPLY = (f"speechiq.engines.{kind}" for kind in KINDS)
+ASR, TEXT, AUDIO, SPEECH = (f"speechiq.engines.{kind}" for kind in (*STAGES, "speech"))
 OPENAI = ("openai",)
 BACKENDS = (
     Backend("asr", "hf", f"{ASR}.hf:TransformersASR", "openai/whisper-large-v3"),
@@ -107,8 +107,8 @@ BACKENDS = (
     Backend("speech", "piper", f"{SPEECH}.program:Piper", "VOICE.onnx", program="piper"),
     Backend("speech", "espeak-ng", f"{SPEECH}.program:Espeak", "en-us", program="espeak-ng"),
     Backend("speech", "flite", f"{SPEECH}.program:Flite", "slt", program="flite"),
-    Backend("reply", "hf", f"{REPLY}.hf:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
-    Backend("reply", "openai", f"{REPLY}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
+    Backend("reply", "hf", f"{AUDIO}.omni:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
+    Backend("reply", "openai", f"{AUDIO}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval:LMEvalText"
 #: The end of the error about an option that an engine does not have, instead of the nearest name.

@@ -17,10 +17,9 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.recordings.audio_file import encode_audio
-from speechiq.engines._shared.checkpoint_writer import ModelInputs
+from speechiq.engines._shared.checkpoint_writer import LONGER, ModelInputs
 from speechiq.engines._shared.chunking import SPAN_S, list_chunks
 from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
-from speechiq.engines._shared.prefill import LONGER
 from speechiq.engines.options import only_given
 
 #: A prompt in parts: texts, and audio as float32 arrays, shape (samples,), 16 kHz.

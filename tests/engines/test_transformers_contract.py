@@ -12,8 +12,8 @@ from transformers import DynamicCache, GenerationConfig, LlamaConfig, LlamaForCa
 
 from speechiq.core.checkpoints import names
 from speechiq.engines import _transformers as private
+from speechiq.engines._shared.checkpoint_writer import can_join, fill_cache, join_caches, loglikelihoods, prefill_text
 from speechiq.engines._shared.encodings import cache_encodings
-from speechiq.engines._shared.prefill import can_join, fill_cache, join_caches, loglikelihoods, prefill_text
 from speechiq.engines.asr.checkpoint import TokenBudget
 from speechiq.engines.asr.whisper import WhisperWithBeams
 

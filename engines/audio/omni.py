@@ -26,8 +26,7 @@ from speechiq.core.response import Response
 from speechiq.core.suggestions import did_you_mean
 from speechiq.core.usage import current_clock, measured, timed, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
-from speechiq.engines._shared.checkpoint_writer import ModelInputs
-from speechiq.engines._shared.prefill import ANSWER, stream_to_clock
+from speechiq.engines._shared.checkpoint_writer import ANSWER, ModelInputs, stream_to_clock
 from speechiq.engines._shared.sampling import sampling_settings, seeded
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines._transformers import load_with_speakers
