@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from speechiq.cli.main import app
-from speechiq.core.cache import exchange
+from speechiq.core.cache import stages
 from speechiq.core.cache.stage_cache import FORMAT, StageCache
 from speechiq.core.cache.stages import list_stages
 from speechiq.core.recordings.audio_file import save_samples
@@ -123,7 +123,7 @@ def test_an_empty_cache_and_none_are_refused(on_machine, tmp_path, monkeypatch):
 
 def test_a_row_longer_than_any_is_not_read_into_memory(archive, on_machine, monkeypatch):
     rewrite(archive, '"one"', '"%s"' % ("1" * 5000))
-    monkeypatch.setattr(exchange, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(stages, "LONGEST_ROW", 1000)
     store = on_machine("two")
     assert "rows.jsonl line 1: is damaged" in refusal("store", "merge", archive)
     assert not list_stages(store)
