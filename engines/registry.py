@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import PROGRAMS
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import PROGRAMS, did_you_mean
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import OptionInfo, describe_options, read_options
 
@@ -35,7 +34,7 @@ class Backend(Struct, frozen=True):
         model: an example of a model that it runs; empty if it takes none.
         packages: the modules that it imports in addition to those that speechiq itself requires.
         extra: the extra of `setup.cfg` that installs them; empty if `packages` is.
-        program: the program that it runs, a key of `PROGRAMS` of `core/extras.py`; empty if it runs none.
+        program: the program that it runs, a key of `PROGRAMS` of `core/suggestions.py`; empty if it runs none.
     """
 
     kind: str

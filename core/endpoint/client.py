@@ -34,8 +34,8 @@ from speechiq.core.endpoint.replies import (
     read_json,
 )
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.prompt import as_messages
+from speechiq.core.suggestions import missing
 from speechiq.core.usage import Clock, count_tokens, current_clock, usage
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from speechiq.core.batches import OnResult, collect_parts, drop, group_by_size
 from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model
 from speechiq.core.checkpoints.opening import read_context
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
+from speechiq.core.suggestions import missing
 from speechiq.core.usage import usage
 from speechiq.engines._shared.checkpoint import Checkpoint, Loading
 from speechiq.engines._shared.checkpoint_writer import (

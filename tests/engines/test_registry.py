@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from speechiq.core.extras import PROGRAMS
+from speechiq.core.suggestions import PROGRAMS
 from speechiq.engines.registry import BACKENDS, KINDS, Backend, list_backends
 from tests.conftest import run
 
