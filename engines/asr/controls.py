@@ -15,10 +15,22 @@ from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
 
-class Gold(ASREngine):
-    """Return the reference text, as a perfect recognizer would; the system's owner sets `references` here alone."""
+class Control(ASREngine):
+    """Share what the controls have in common: they hear nothing, and no model runs."""
 
     hears = False
+
+    def count_parameters(self) -> int:
+        """Return 0: no model runs."""
+        return 0
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the control; see `Engine.describe`."""
+        return {"control": type(self).__name__.lower()}
+
+
+class Gold(Control):
+    """Return the reference text, as a perfect recognizer would; the system's owner sets `references` here alone."""
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.references: Mapping[Clip, str] = {}
@@ -33,31 +45,13 @@ class Gold(ASREngine):
             )
         return [Response(self.references[clip], coverage=1.0) for clip in clips]
 
-    def count_parameters(self) -> int:
-        """Return 0: no model runs."""
-        return 0
 
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the control; see `Engine.describe`."""
-        return {"control": "gold"}
-
-
-class Silence(ASREngine):
+class Silence(Control):
     """Return empty transcripts: answers that are then right do not need the speech."""
-
-    hears = False
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return an empty transcript per clip, with coverage 0."""
         return [Response("", coverage=0.0) for _ in clips]
-
-    def count_parameters(self) -> int:
-        """Return 0: no model runs."""
-        return 0
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the control; see `Engine.describe`."""
-        return {"control": "silence"}
 
 
 COVERAGE = "audio_coverage"
