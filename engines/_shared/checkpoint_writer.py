@@ -270,14 +270,14 @@ def pad(
     A row is padded with its own first token, since a repetition penalty counts all ids, also those that the mask hides.
     """
     longest = max(map(len, rows))
-    ids, mask = [], []
-    for row in rows:
-        filler = [row[0] if row else 0] * (longest - len(row))
-        hidden, shown = [0] * len(filler), [1] * len(row)
-        ids.append([*filler, *row] if side == "left" else [*row, *filler])
-        mask.append([*hidden, *shown] if side == "left" else [*shown, *hidden])
-    as_tensor = partial(torch.tensor, dtype=torch.long, device=device)
-    return as_tensor(ids), as_tensor(mask)
+    ids, mask = torch.zeros(2, len(rows), longest, dtype=torch.long)
+    for number, row in enumerate(rows):
+        start = longest - len(row) if side == "left" else 0
+        place = slice(start, start + len(row))
+        ids[number] = row[0] if row else 0
+        ids[number, place] = torch.tensor(row, dtype=torch.long)
+        mask[number, place] = 1
+    return ids.to(device), mask.to(device)
 
 
 class ModelInputs(NamedTuple):

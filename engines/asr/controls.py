@@ -124,4 +124,5 @@ def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
     coverage = read_number(row[COVERAGE]) if given else math.nan
     if given and not 0 <= coverage <= 1:
         raise SpeechIQError(where, f"{COVERAGE}={row[COVERAGE]!r:.80}", "give a share of the clip, 0 to 1")
-    return key, Response(text, coverage=coverage, hypotheses=distinct_texts(texts) if "nbest" in row else ())
+    listed = distinct_texts(texts) if "nbest" in row else ()
+    return key, Response(text, coverage=coverage, hypotheses=listed)

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Annotated, Any
 
 import numpy as np
@@ -185,10 +185,8 @@ def read_windows(segments: Sequence[dict], *, eos: int, begin: int) -> list[list
     """
     windows = []
     for _, group in groupby(segments, key=lambda segment: id(segment["result"])):
-        beams = [
-            _drop_rest(beam[: beam.index(eos)] if eos in beam else beam, begin)
-            for beam in next(group)["result"]["beams"].tolist()
-        ]
+        texts = [takewhile(lambda token: token != eos, beam) for beam in next(group)["result"]["beams"].tolist()]
+        beams = [_drop_rest(list(text), begin) for text in texts]
         windows.append([tokens for tokens, end in beams if end == beams[0][1]])
     return windows
 

@@ -100,7 +100,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         self.asks_in_words = not self.prompts.has_request
         self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
         self.tokenizer = self.prompts.tokenizer
-        self.inputs = InputBuilder(model, self.prompts, self.context)
+        self.inputs = InputBuilder(self.prompts, self.context)
         self._encodings: EncodingCache | None = None
 
     @contextmanager

@@ -130,7 +130,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
             model, processor, setup.choose_language(options.language) or ENGLISH, system=self.system
         )
         context = read_context(self.checkpoint.config, self.prompts.tokenizer)
-        self.inputs = InputBuilder(model, self.prompts, context)
+        self.inputs = InputBuilder(self.prompts, context)
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the given settings and the defaults in effect; see `ReplyEngine.effective`."""

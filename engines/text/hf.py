@@ -101,8 +101,9 @@ class TransformersLLM(CheckpointWriter, TextEngine):
 
         The last token of that text may be left out, since it depends on what follows.
         """
-        shared = prompt.text[: prompt.shared] if self._shares_prefixes else ""
-        return ModelInputs(ids, _count_shared([ids[:-1], tokenize(shared)]) if shared else 0)
+        if not (self._shares_prefixes and prompt.shared):
+            return ModelInputs(ids)
+        return ModelInputs(ids, _count_shared([ids[:-1], tokenize(prompt.text[: prompt.shared])]))
 
     def _check(self, prompts: Sequence[TextPrompt], rows: Sequence[Sequence[int]], more: int) -> None:
         """Refuse prompts that, with `more` tokens, exceed the context or the vocabulary, before the model is loaded."""
