@@ -30,9 +30,9 @@ import numpy as np
 
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import recording
+from speechiq.engines.audio.openai import EndpointReply
 from speechiq.engines.base import Setup
 from speechiq.engines.options import read_options
-from speechiq.engines.reply.openai import EndpointReply
 from speechiq.reducer.output.side_tables import quantiles
 
 TIMES = "first_token", "first_audio", "total"

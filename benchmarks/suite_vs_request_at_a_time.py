@@ -32,7 +32,7 @@ from transformers import (
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import SAMPLING_RATE, Clip, file_clip
 from speechiq.core.prompt import AUDIO, Prompt
-from speechiq.engines._shared.prefill import greedy_config
+from speechiq.engines._shared.checkpoint_writer import greedy_config
 from speechiq.engines._shared.sampling import SeededSampling, processors, sampling_settings
 from speechiq.engines.asr.checkpoint import CheckpointASR
 from speechiq.engines.text.hf import TransformersLLM

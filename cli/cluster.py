@@ -29,10 +29,10 @@ from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import name_stage
 from speechiq.core.console import ERROR, NOTE, count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.files.json_text import load_record, store_record
 from speechiq.core.files.plain import exists, read_plain
 from speechiq.core.files.yaml_text import load_yaml
+from speechiq.core.suggestions import missing
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import PlanFile
 from speechiq.harness_patch.work import PlannedWork, SystemWork

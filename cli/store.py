@@ -10,9 +10,8 @@ from rich.filesize import decimal
 
 from speechiq.cli.commands import examples
 from speechiq.cli.options import Force, Yes
-from speechiq.core.cache import exchange
 from speechiq.core.cache.stage_cache import STAGE
-from speechiq.core.cache.stages import find_drafts, list_stages, prune
+from speechiq.core.cache.stages import export_stages, find_drafts, list_stages, merge_archives, prune
 from speechiq.core.console import count_of, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
@@ -92,7 +91,7 @@ def export_all(
     stages = [stage for stage in found if stage.is_read and not stage.is_damaged]
     if not sum(stage.rows for stage in stages):
         raise SpeechIQError(f"the response cache {folder}", "has no rows", "name another one by SIQ_STORE=FOLDER")
-    counts = exchange.export_stages(stages, output)
+    counts = export_stages(stages, output)
     show(f"wrote {output}: {count_of(len(stages), 'stage')}, {count_of(counts['rows'], 'row')}{_count_clips(counts)}")
     if damaged := [stage.folder for stage in found if stage.is_damaged]:
         say(f"warning: {count_of(len(damaged), 'stage')} with a damaged {STAGE} left out, the first in {damaged[0]}")
@@ -110,7 +109,7 @@ def merge_all(
 
     All archives are checked to their ends before anything is added.
     """
-    counts = exchange.merge_archives(archives, _require_store())
+    counts = merge_archives(archives, _require_store())
     show(f"{count_of(counts['added'], 'row')} added{_count_clips(counts)}, {counts['known']} were there already")
     if counts["different"]:
         say(

@@ -76,11 +76,6 @@ def drop(places: Sequence[int], results: Sequence[Any]) -> None:
     """Ignore the results."""
 
 
-def once(item: Any) -> int:
-    """Count an item as one step."""
-    return 1
-
-
 def run_in_batches(
     items: Sequence[Item],
     run: Callable[[list[Item]], Sequence[Result]],
@@ -90,7 +85,7 @@ def run_in_batches(
     progress: tqdm[Any],
     on_result: OnResult = drop,
     kind: Callable[[Item], bool] = lambda item: True,
-    steps: Callable[[Item], int] = once,
+    steps: Callable[[Item], int] = lambda item: 1,
 ) -> list[Result]:
     """Call `run` on all items: longest first, with batches halved when memory runs out.
 

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import LOUD, TOO_LOUD, AudioFile, decode, inspect, measure_peak, warn_once
 from speechiq.core.recordings.audio_file import SAMPLING_RATE as SAMPLING_RATE
-from speechiq.core.recordings.audio_file import AudioFile, decode
-from speechiq.core.recordings.inspection import LOUD, TOO_LOUD, inspect, measure_peak, warn_once
 from speechiq.core.recordings.readers import Damage
 from speechiq.core.transforms import Transform, read_transforms
 

@@ -1,4 +1,4 @@
-"""Define prompts: turns of text with clips in them, and text alone."""
+"""Define prompts: texts with clips in them, and text alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 
 AUDIO = "<audio>"
-USER = "user"
 #: The key of metadata with a file of the user's own prompts, and of docs and results with the prompts themselves.
 PROMPTS = "prompts"
 
@@ -43,26 +42,18 @@ NO_PROMPTS = OwnPrompts()
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """Hold one message: its role, and its texts and clips in their order."""
-
-    role: str
-    content: tuple[str | Clip, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Prompt:
-    """Hold turns of a conversation; a model answers the last one.
+    """Hold the texts and clips of a message of a user, in their order.
 
-    >>> Prompt.about("What is the topic?").turns
-    (Turn(role='user', content=('What is the topic?',)),)
+    >>> Prompt.about("What is the topic?").content
+    ('What is the topic?',)
     """
 
-    turns: tuple[Turn, ...]
+    content: tuple[str | Clip, ...]
 
     @classmethod
     def about(cls, text: str, clips: Sequence[Clip] = ()) -> Prompt:
-        """Return one turn of a user, with a clip in the place of each `<audio>` of the text.
+        """Return a prompt with a clip in the place of each `<audio>` of the text.
 
         Clips without a place come first. Without clips `<audio>` is a word like any other.
         """
@@ -78,17 +69,7 @@ class Prompt:
             in_front = "".join(f"{AUDIO}\n" for _ in range(without_place))
             words = (in_front + text).split(AUDIO)
         content = chain.from_iterable(zip_longest(words, clips, fillvalue=""))
-        return cls((Turn(USER, tuple(part for part in content if part)),))
-
-    @property
-    def content(self) -> tuple[str | Clip, ...]:
-        """Return the texts and clips of a prompt that is one turn of a user; engines take no other conversation."""
-        if [turn.role for turn in self.turns] != [USER]:
-            roles = ", ".join(turn.role for turn in self.turns) or "no one"
-            raise SpeechIQError(
-                f"a prompt with turns of {roles}", "engines take one turn of the user", "join the turns"
-            )
-        return self.turns[0].content
+        return cls(tuple(filter(None, content)))
 
     def written(self, transcript: str) -> Prompt:
         """Return the prompt without audio, with a transcript in the place of each clip.
@@ -155,7 +136,7 @@ def as_messages(content: Any, system: str = "") -> list[dict[str, Any]]:
     [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'Who?'}]
     """
     turns = [{"role": "system", "content": system}] if system else []
-    return [*turns, {"role": USER, "content": content}]
+    return [*turns, {"role": "user", "content": content}]
 
 
 @dataclass(frozen=True, slots=True)

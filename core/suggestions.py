@@ -1,4 +1,7 @@
-"""Suggest the known name that is closest to one that a user mistyped."""
+"""Suggest how to correct an error: by the known name closest to a mistyped one, or by what installs a missing package.
+
+The commands have names that pip finds however speechiq was installed.
+"""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -29,3 +32,31 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     near = find_nearest(name, known)
     return f"did you mean {near}? " if near else ""
+
+
+#: Package -> the extra of `setup.cfg` that installs it.
+EXTRAS = {
+    "bitsandbytes": "quantization",
+    "faster-whisper": "faster-whisper",
+    "gguf": "demo",
+    "num2words": "openasr",
+    "openai": "endpoints",
+    "peft": "peft",
+    "pocketsphinx": "demo",
+    "submitit": "launch",
+    "wordfreq": "rare-words",
+}
+#: Program -> the command that installs it.
+PROGRAMS = {"espeak-ng": "apt install espeak-ng", "flite": "apt install flite", "piper": "pip install piper-tts"}
+
+
+def missing(package: str) -> str:
+    """Return what is missing and how to install it, as the end of an error.
+
+    >>> missing("peft")
+    "the package peft is not installed; `pip install peft`, or in a clone `pip install '.[peft]'`"
+    """
+    return (
+        f"the package {package} is not installed; `pip install {package}`, or in a clone "
+        f"`pip install '.[{EXTRAS[package]}]'`"
+    )

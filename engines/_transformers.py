@@ -5,8 +5,8 @@ that the part exists and behaves as we rely on; `make test-upstream` does so aga
 inside the functions, so that code that needs no torch does not load it.
 
 Some engines rely on behavior that the documentation of transformers does not promise, without a private name: the order
-in which `generate` of Whisper finds the next `generate` (asr/nbest), stopping criteria per row (asr/checkpoint), the
-keys and values in the layers of a cache (_shared/prefill), `get_audio_features` and `input_modalities`
+in which `generate` of Whisper finds the next `generate` (asr/whisper), stopping criteria per row (asr/checkpoint), the
+keys and values in the layers of a cache (_shared/checkpoint_writer), `get_audio_features` and `input_modalities`
 (_shared/encodings, core/checkpoints). The same contract tests cover it.
 """
 

@@ -37,6 +37,16 @@ BatchSize = int | Literal["auto"]
 Kind = Literal["asr", "text", "audio", "speech", "reply"]
 #: Per prompt one seed per answer; all of one length.
 Seeds = Sequence[Sequence[int]]
+#: Kinds of systems: a recognizer with a language model, the same with a corrector between them, one audio model, and a
+#: recognizer alone.
+CASCADE, CORRECTED, END_TO_END, RECOGNIZER = "cascade", "cascade with correction", "end to end", "recognizer"
+#: What processes no audio.
+CONTROL = "control"
+#: A person who took the test.
+PERSON = "person"
+SYSTEM_KINDS = (CASCADE, CORRECTED, END_TO_END, RECOGNIZER, CONTROL, PERSON)
+#: Key of the description of an imported system with the kind that the user declared.
+DECLARED = "declared_kind"
 
 
 class Setup(Struct, frozen=True, kw_only=True):

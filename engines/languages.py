@@ -104,8 +104,11 @@ def _find_near(text: str) -> str | None:
     """Return the code of the language that a user may have meant (`deu_Latn`, `DE`, `Germn`); None if none is near."""
     start = re.split(r"[^a-z]", text.lower())[0]
     codes = {**whisper_language_codes(), **_SHORTER, **{code: code for code in _SHORTER.values()}}
-    near = start if start in codes else find_nearest(start, codes, _SIMILAR) if len(start) > 2 else None
-    return near and codes[near]
+    if start in codes:
+        return codes[start]
+    if len(start) < 3 or (near := find_nearest(start, codes, _SIMILAR)) is None:
+        return None
+    return codes[near]
 
 
 def refuse_language(language: str, name: str, known: Sequence[str]) -> NoReturn:

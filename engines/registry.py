@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import PROGRAMS
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import PROGRAMS, did_you_mean
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import OptionInfo, describe_options, read_options
 
@@ -35,7 +34,7 @@ class Backend(Struct, frozen=True):
         model: an example of a model that it runs; empty if it takes none.
         packages: the modules that it imports in addition to those that speechiq itself requires.
         extra: the extra of `setup.cfg` that installs them; empty if `packages` is.
-        program: the program that it runs, a key of `PROGRAMS` of `core/extras.py`; empty if it runs none.
+        program: the program that it runs, a key of `PROGRAMS` of `core/suggestions.py`; empty if it runs none.
     """
 
     kind: str
@@ -80,7 +79,7 @@ class Backend(Struct, frozen=True):
         return engine
 
 
-ASR, TEXT, AUDIO, SPEECH, REPLY = (f"speechiq.engines.{kind}" for kind in KINDS)
+ASR, TEXT, AUDIO, SPEECH = (f"speechiq.engines.{kind}" for kind in (*STAGES, "speech"))
 OPENAI = ("openai",)
 BACKENDS = (
     Backend("asr", "hf", f"{ASR}.hf:TransformersASR", "openai/whisper-large-v3"),
@@ -107,8 +106,8 @@ BACKENDS = (
     Backend("speech", "piper", f"{SPEECH}.program:Piper", "VOICE.onnx", program="piper"),
     Backend("speech", "espeak-ng", f"{SPEECH}.program:Espeak", "en-us", program="espeak-ng"),
     Backend("speech", "flite", f"{SPEECH}.program:Flite", "slt", program="flite"),
-    Backend("reply", "hf", f"{REPLY}.hf:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
-    Backend("reply", "openai", f"{REPLY}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
+    Backend("reply", "hf", f"{AUDIO}.omni:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
+    Backend("reply", "openai", f"{AUDIO}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval:LMEvalText"
 #: The end of the error about an option that an engine does not have, instead of the nearest name.

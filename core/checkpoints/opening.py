@@ -6,6 +6,7 @@ import json
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = ("model*.safetensors", "adapter_model*.safetensors")
 PICKLED = ("pytorch_model*.bin", "adapter_model*.bin")
-INDEX = "*.index.json"
+INDEX = ("*.index.json",)
 SETTINGS = (
     "config.json", "adapter_config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
     "processor_config.json", "preprocessor_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
@@ -29,19 +30,21 @@ SETTINGS = (
 def find_damaged_weights(place: str | Path) -> str | None:
     """Return the damage of the weights in a folder, by the headers of its safetensors files; None for a hub id."""
     folder = Path(place)
-    return next(_damage(folder, INDEX, _read_index), None) or next(_damage(folder, WEIGHTS, _read_header), None)
+    return next(chain(_damage(folder, INDEX, _read_index), _damage(folder, WEIGHTS, _read_header)), None)
 
 
 def find_damage(place: str | Path) -> str | None:
     """Return the damage of any file of a checkpoint; None if there is none, and for a hub id."""
     folder = Path(place)
-    found = (_damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle))
-    return find_damaged_weights(place) or next((damage for damages in found for damage in damages), None)
+    found = chain(_damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle))
+    return find_damaged_weights(place) or next(found, None)
 
 
 def find_special(place: str | Path) -> str | None:
     """Return the pipes and devices in a folder, on which a library would block."""
-    for path in sorted(Path(place).rglob("*") if is_folder(place) else ()):
+    if not is_folder(place):
+        return None
+    for path in sorted(Path(place).rglob("*")):
         with suppress(OSError):
             mode = path.stat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -65,9 +68,11 @@ def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
         )
 
 
-def _damage(folder: Path, patterns: str | tuple[str, ...], read: Callable[[Path], object]) -> Iterator[str]:
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        for file in sorted(folder.glob(pattern) if is_folder(folder) else ()):
+def _damage(folder: Path, patterns: tuple[str, ...], read: Callable[[Path], object]) -> Iterator[str]:
+    if not is_folder(folder):
+        return
+    for pattern in patterns:
+        for file in sorted(folder.glob(pattern)):
             try:
                 read(file)
             except _Damage as damage:

@@ -34,8 +34,8 @@ from speechiq.core.endpoint.replies import (
     read_json,
 )
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.prompt import as_messages
+from speechiq.core.suggestions import missing
 from speechiq.core.usage import Clock, count_tokens, current_clock, usage
 
 if TYPE_CHECKING:
@@ -320,7 +320,9 @@ class Endpoint:
         if code in NO_QUOTA or kind in NO_QUOTA:
             code, symptom = NO_QUOTA[0], f"the account has no quota left ({symptom})"
             fix = f"add credit to it, or set {self.key_variable} to the key of another one"
-        return Refusal(self._place, symptom, fix, status=status, code=code if isinstance(code, str) else None)
+        if not isinstance(code, str):
+            code = None
+        return Refusal(self._place, symptom, fix, status=status, code=code)
 
     @property
     def _place(self) -> str:

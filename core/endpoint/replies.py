@@ -111,11 +111,14 @@ def _read(choice: Any, name: str, length: str) -> Choice:
     for part, value in {**texts, "audio": audio}.items():
         if not isinstance(value, str | None):
             raise TypeError(f"{part} is a {type(value).__name__}")
-    text = next(filter(None, texts.values()), FILTERED if end == CONTENT_FILTER else "")
+    text = next(filter(None, texts.values()), "")
+    if not text and end == CONTENT_FILTER:
+        text = FILTERED
+    stated = end if isinstance(end, str) else None
     if audio:
         if not text.strip():
             raise NoAnswer("sent speech without its text (no content and no transcript)")
-        return Choice(text, end if isinstance(end, str) else None, audio)
+        return Choice(text, stated, audio)
     if not text and end == LENGTH:
         raise SpeechIQError(
             name,
@@ -125,7 +128,7 @@ def _read(choice: Any, name: str, length: str) -> Choice:
     if not text and texts["content"] is None:
         reason = "it calls a tool" if message.get("tool_calls") else f"it ended by {end}"
         raise NoAnswer(f"sent a reply without text ({reason})")
-    return Choice(text, end if isinstance(end, str) else None)
+    return Choice(text, stated)
 
 
 class StreamedChat:

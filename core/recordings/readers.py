@@ -1,7 +1,7 @@
 """Decode audio files with libsndfile, or with FFmpeg (by PyAV) if libsndfile cannot read them.
 
 Decoders do not report missing samples: libsndfile reads a WAV file that was cut in half as a shorter one. So each
-reader gives the seconds that the file's header promises, which `inspection` compares with those that were decoded.
+reader gives the seconds that the file's header promises, which `audio_file` compares with those that were decoded.
 """
 
 import io

@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 from docs.hooks.tables import code, write_table
-from speechiq.core.extras import PROGRAMS
+from speechiq.core.suggestions import PROGRAMS
 from speechiq.engines.registry import KINDS, Backend, list_backends
 
 PAGE = "reference/extras.md"

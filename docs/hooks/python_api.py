@@ -84,7 +84,7 @@ TOPICS = {
             ],
             "speechiq.engines.options": ["Options"],
             "speechiq.core.clip": ["Clip", "file_clip", "as_clip"],
-            "speechiq.core.prompt": ["Prompt", "TextPrompt", "Turn", "Scored"],
+            "speechiq.core.prompt": ["Prompt", "TextPrompt", "Scored"],
             "speechiq.core.response": ["Response"],
             "speechiq.core.errors": ["SpeechIQError"],
             "speechiq.core.batches": ["run_in_batches", "drop"],

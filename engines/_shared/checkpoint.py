@@ -18,8 +18,8 @@ from speechiq.core.checkpoints.names import INSTEAD, identity, read_config, reso
 from speechiq.core.checkpoints.opening import check_filled, describe_error, find_damaged_weights, opening
 from speechiq.core.console import has_terminal
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.files.plain import expand
+from speechiq.core.suggestions import missing
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import Options, only_given
 

@@ -20,8 +20,7 @@ from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Advice, Endpoint, Ma
 from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
-from speechiq.core.recordings.audio_file import decode, encode_audio
-from speechiq.core.recordings.inspection import SHORTEST_S, inspect, warn_once
+from speechiq.core.recordings.audio_file import SHORTEST_S, decode, encode_audio, inspect, warn_once
 from speechiq.core.usage import count_replies, measured, recording, timed
 from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.base import Seeds, Writer

@@ -1,4 +1,4 @@
-"""Share what all recognizers of `transformers` have in common: batches of clips, their chunks, and the processor."""
+"""Share what recognizers of `transformers` have in common: batches of clips, their chunks, and n-best lists."""
 
 from __future__ import annotations
 
@@ -26,15 +26,35 @@ from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import Response
+from speechiq.core.response import Response, distinct_texts
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine, Loading
 from speechiq.engines._shared.chunking import SPAN_S, count_chunks, read_chunks, split_at_pauses
-from speechiq.engines.asr.nbest import join_nbest
 from speechiq.engines.base import ASREngine, Setup
-from speechiq.engines.options import ChunkSeconds
+from speechiq.engines.options import ChunkSeconds, Count
 
 WINDOW_S = 30.0
+
+Beams = Annotated[
+    Count | None, Meta(description="Beams of the search; 1 is greedy. Without it the value of nbest, or 1.")
+]
+NBest = Annotated[
+    Count | None, Meta(description="Most transcripts in the n-best list: those of the beams that differ in words.")
+]
+
+
+def count_beams(num_beams: int | None, nbest: int | None) -> int:
+    """Return the number of beams; an n-best list needs as many beams as transcripts.
+
+    >>> count_beams(None, 5), count_beams(None, None)
+    (5, 1)
+    """
+    beams = num_beams or nbest or 1
+    if beams < (nbest or 1):
+        raise SpeechIQError(
+            f"asr_nbest={nbest}", f"asr_num_beams={beams} cannot give so many", "raise it or leave it out"
+        )
+    return beams
 
 
 class CheckpointASR(CheckpointEngine, ASREngine):
@@ -168,6 +188,26 @@ class ChunkedASR(CheckpointASR):
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and the longest chunk; see `Engine.describe`."""
         return super().describe() | {"window_s": self.window_s}
+
+
+def join_nbest(chunks: Sequence[Sequence[str]], separator: str) -> tuple[str, ...]:
+    """Return the n-best list of a clip from those of its chunks: the first of each, the second of each, and so on.
+
+    So each chunk shows its alternatives. The n best of all combinations would not: most of them differ in one chunk
+    only. Texts that differ only in whitespace count once; of a chunk with a shorter list the last text is repeated.
+
+    >>> join_nbest([[" I", " I ", " Eye"], [" see.", " sea."]], "")
+    ('I see.', 'Eye sea.')
+    >>> join_nbest([["so"], [""], ["it goes", "it grows"]], " ")
+    ('so it goes', 'so it grows')
+    """
+    lists = [distinct_texts(texts) for texts in chunks if any(map(str.strip, texts))]
+    depth = max(map(len, lists), default=0)
+    rows = []
+    for k in range(depth):
+        texts = [of_chunk[min(k, len(of_chunk) - 1)] for of_chunk in lists]
+        rows.append(separator.join(filter(None, texts)))
+    return tuple(text.strip() for text in distinct_texts(rows)) or ("",)
 
 
 class TokenBudget(StoppingCriteria):

@@ -15,10 +15,22 @@ from speechiq.engines.base import ASREngine, Setup
 from speechiq.engines.options import Options
 
 
-class Gold(ASREngine):
-    """Return the reference text, as a perfect recognizer would; the system's owner sets `references` here alone."""
+class Control(ASREngine):
+    """Share what the controls have in common: they hear nothing, and no model runs."""
 
     hears = False
+
+    def count_parameters(self) -> int:
+        """Return 0: no model runs."""
+        return 0
+
+    def describe(self) -> dict[str, Any]:
+        """Return the name of the control; see `Engine.describe`."""
+        return {"control": type(self).__name__.lower()}
+
+
+class Gold(Control):
+    """Return the reference text, as a perfect recognizer would; the system's owner sets `references` here alone."""
 
     def __init__(self, model: str, options: Options, setup: Setup) -> None:
         self.references: Mapping[Clip, str] = {}
@@ -33,31 +45,13 @@ class Gold(ASREngine):
             )
         return [Response(self.references[clip], coverage=1.0) for clip in clips]
 
-    def count_parameters(self) -> int:
-        """Return 0: no model runs."""
-        return 0
 
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the control; see `Engine.describe`."""
-        return {"control": "gold"}
-
-
-class Silence(ASREngine):
+class Silence(Control):
     """Return empty transcripts: answers that are then right do not need the speech."""
-
-    hears = False
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Return an empty transcript per clip, with coverage 0."""
         return [Response("", coverage=0.0) for _ in clips]
-
-    def count_parameters(self) -> int:
-        """Return 0: no model runs."""
-        return 0
-
-    def describe(self) -> dict[str, Any]:
-        """Return the name of the control; see `Engine.describe`."""
-        return {"control": "silence"}
 
 
 COVERAGE = "audio_coverage"
@@ -130,4 +124,5 @@ def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
     coverage = read_number(row[COVERAGE]) if given else math.nan
     if given and not 0 <= coverage <= 1:
         raise SpeechIQError(where, f"{COVERAGE}={row[COVERAGE]!r:.80}", "give a share of the clip, 0 to 1")
-    return key, Response(text, coverage=coverage, hypotheses=distinct_texts(texts) if "nbest" in row else ())
+    listed = distinct_texts(texts) if "nbest" in row else ()
+    return key, Response(text, coverage=coverage, hypotheses=listed)

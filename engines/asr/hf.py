@@ -26,8 +26,15 @@ from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import ORDER, Loading
 from speechiq.engines._shared.chunking import TOKENS_PER_S
-from speechiq.engines.asr.checkpoint import CheckpointASR, ChunkedASR, ChunkedOptions, TokenBudget
-from speechiq.engines.asr.nbest import Beams, NBest, count_beams
+from speechiq.engines.asr.checkpoint import (
+    Beams,
+    CheckpointASR,
+    ChunkedASR,
+    ChunkedOptions,
+    NBest,
+    TokenBudget,
+    count_beams,
+)
 from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.languages import AUTO, ENGLISH, FOLLOWS, refuse_language

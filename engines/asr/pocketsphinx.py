@@ -13,8 +13,8 @@ from speechiq.core.batches import OnResult, count_cores, drop, run_concurrently
 from speechiq.core.clip import Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.response import Response
+from speechiq.core.suggestions import missing
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.chunking import SPAN_S, read_chunks
 from speechiq.engines.base import ASREngine, Setup

@@ -1,11 +1,23 @@
-"""Run Whisper by `transformers`."""
+"""Run Whisper by `transformers`, with n-best lists from the beam search itself for each of its windows."""
 
+import copy
 from collections.abc import Sequence
+from itertools import groupby, takewhile
 from typing import Annotated, Any
 
 import numpy as np
+import torch
 from msgspec import Meta
-from transformers import AutoModelForSpeechSeq2Seq, BatchFeature, PreTrainedConfig, PreTrainedModel
+from transformers import (
+    AutoModelForSpeechSeq2Seq,
+    BatchFeature,
+    GenerationConfig,
+    GenerationMixin,
+    LogitsProcessor,
+    PreTrainedConfig,
+    PreTrainedModel,
+    WhisperForConditionalGeneration,
+)
 
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE
@@ -13,16 +25,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import Loading
 from speechiq.engines._shared.sampling import seeded
 from speechiq.engines._transformers import whisper_language_codes
-from speechiq.engines.asr.checkpoint import CheckpointASR
-from speechiq.engines.asr.nbest import (
-    Beams,
-    NBest,
-    OneTimestamp,
-    WhisperWithBeams,
-    count_beams,
-    join_nbest,
-    read_windows,
-)
+from speechiq.engines.asr.checkpoint import Beams, CheckpointASR, NBest, count_beams, join_nbest
 from speechiq.engines.base import Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS, list_alike, refuse_language
 from speechiq.engines.options import Seed, Temperature, only_given, refuse_unused_seed
@@ -140,3 +143,62 @@ class WhisperASR(CheckpointASR):
             | self.settings
             | only_given(nbest=self.nbest, seed=self.seed)
         )
+
+
+class OneTimestamp(LogitsProcessor):
+    """Leave only the most likely timestamp (ids from `begin` on), so that beams differ in words, not in times."""
+
+    def __init__(self, begin: int) -> None:
+        self.begin = begin
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return `scores` of shape (rows, vocabulary) with -inf for all timestamps except the most likely one."""
+        rest, times = scores.split([self.begin, scores.shape[1] - self.begin], dim=-1)
+        return torch.cat([rest, times.masked_fill(times < times.amax(-1, keepdim=True), -torch.inf)], dim=-1)
+
+
+class _AllBeams(GenerationMixin):
+    """Extend the beam search that Whisper calls for each window: return all beams in addition to the best one."""
+
+    def generate(
+        self, *args: Any, generation_config: GenerationConfig, decoder_input_ids: torch.Tensor, **kwargs: Any
+    ) -> dict[str, torch.Tensor]:
+        config = copy.copy(generation_config)
+        config.update(num_return_sequences=config.num_beams, return_dict_in_generate=True)
+        output = super().generate(*args, generation_config=config, decoder_input_ids=decoder_input_ids, **kwargs)
+        beams = output.sequences.unflatten(0, (-1, config.num_beams))
+        return {"sequences": beams[:, 0], "beams": beams[:, :, decoder_input_ids.shape[1] :]}
+
+
+class WhisperWithBeams(WhisperForConditionalGeneration, _AllBeams):
+    """Extend Whisper so that `generate(..., return_segments=True)` returns all beams of each window.
+
+    Whisper's own `num_return_sequences` repeats the clip and returns as many copies of the best beam.
+    """
+
+
+def read_windows(segments: Sequence[dict], *, eos: int, begin: int) -> list[list[list[int]]]:
+    """Return, per window of a clip, the tokens of the beams that end at the same time as the best one, best first.
+
+    The next window begins at that time, so that a beam with another end would lose or repeat words. `segments` are
+    those that `WhisperWithBeams.generate` returns for a clip, `eos` ends a text, `begin` is the first timestamp.
+    """
+    windows = []
+    for _, group in groupby(segments, key=lambda segment: id(segment["result"])):
+        texts = [takewhile(lambda token: token != eos, beam) for beam in next(group)["result"]["beams"].tolist()]
+        beams = [_drop_rest(list(text), begin) for text in texts]
+        windows.append([tokens for tokens, end in beams if end == beams[0][1]])
+    return windows
+
+
+def _drop_rest(tokens: list[int], begin: int) -> tuple[list[int], int | None]:
+    """Return the tokens of a window that Whisper uses, and the id of the timestamp where the next one begins.
+
+    Two timestamps in a row separate segments. What follows the last such pair is decoded again in the next window,
+    unless the text ends with a single timestamp (openai/whisper, `transcribe.py`).
+    """
+    times = [token >= begin for token in tokens]
+    pairs = [i for i in range(1, len(tokens)) if times[i - 1] and times[i]]
+    if not pairs or times[-2:] == [False, True]:
+        return tokens, None
+    return tokens[: pairs[-1] + 1], tokens[pairs[-1] - 1]

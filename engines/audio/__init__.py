@@ -1,1 +1,1 @@
-"""Run audio models, which take prompts of text and audio: one file per backend."""
+"""Run audio models, which take prompts of text and audio and may answer aloud: one file per backend."""

@@ -15,24 +15,24 @@ from speechiq.core.batches import OnResult, collect_parts, drop, group_by_size
 from speechiq.core.checkpoints.names import find_audio_language_model, is_language_model
 from speechiq.core.checkpoints.opening import read_context
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.response import Response
+from speechiq.core.suggestions import missing
 from speechiq.core.usage import usage
 from speechiq.engines._shared.checkpoint import Checkpoint, Loading
-from speechiq.engines._shared.checkpoint_writer import CheckpointWriter, ModelInputs
-from speechiq.engines._shared.chunking import TOKENS_PER_S
-from speechiq.engines._shared.encodings import EncodingCache, cache_encodings
-from speechiq.engines._shared.prefill import (
+from speechiq.engines._shared.checkpoint_writer import (
     ANSWER,
-    Decode,
+    CheckpointWriter,
+    ModelInputs,
     OnFinished,
     Prefill,
     Request,
-    Result,
+    Work,
     loglikelihoods,
     write_answers,
 )
+from speechiq.engines._shared.chunking import TOKENS_PER_S
+from speechiq.engines._shared.encodings import EncodingCache, cache_encodings
 from speechiq.engines.audio.prompts import AudioPrompts, InputBuilder
 from speechiq.engines.base import AudioEngine, Seeds, Setup
 from speechiq.engines.languages import ENGLISH, FOLLOWS
@@ -100,7 +100,7 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         self.asks_in_words = not self.prompts.has_request
         self.context = read_context(self.checkpoint.config, self.prompts.tokenizer)
         self.tokenizer = self.prompts.tokenizer
-        self.inputs = InputBuilder(model, self.prompts, self.context)
+        self.inputs = InputBuilder(self.prompts, self.context)
         self._encodings: EncodingCache | None = None
 
     @contextmanager
@@ -119,8 +119,8 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         requests = [Prompt.about(text, [chunk]) for text, chunk in zip(texts, chain.from_iterable(chunks), strict=True)]
         limits = [int(TOKENS_BESIDE + TOKENS_PER_S * prompt.clip.duration) for prompt in requests]
         on_chunk = collect_parts(sizes, _join, on_result)
-        label, build = ("transcribing", "chunk"), self.inputs.for_transcript
-        parts = self._run_prompts(label, requests, limits, build, self._decode_transcripts, on_chunk)
+        work = self._list_work(requests, limits, self.inputs.for_transcript)
+        parts = self._run(("transcribing", "chunk"), requests, work, self._decode_transcripts, on_chunk)
         transcripts = group_by_size(parts, sizes)
         if cut := sum(map(_is_cut, transcripts)):
             log.warning(
@@ -141,11 +141,9 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         self, prompts: Sequence[Prompt], seeds: Seeds, settings: Mapping[str, Any], on_result: OnResult = drop
     ) -> list[list[str]]:
         """Answer each prompt once per seed, sampled by `settings`, else by the model's own defaults."""
-        label, more = ("answering", "answer"), int(settings.get("max_gen_toks", ANSWER))
-        decode = partial(self._decode_answers, settings)
-        return self._run_prompts(
-            label, prompts, seeds, lambda prompt, _: self.inputs.build(prompt, more), decode, on_result, True
-        )
+        decode, more = partial(self._decode_answers, settings), int(settings.get("max_gen_toks", ANSWER))
+        work = self._list_work(prompts, seeds, lambda prompt, _: self.inputs.build(prompt, more))
+        return self._run(("answering", "answer"), prompts, work, decode, on_result, are_answers=True)
 
     def loglikelihood(
         self, prompts: Sequence[Prompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
@@ -161,38 +159,15 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         def build(prompt: Prompt, tails: Sequence[Sequence[int]]) -> ModelInputs:
             return self.inputs.build(prompt, max(map(len, tails), default=0))
 
-        label = "answering by likelihood", "prompt"
-        return self._run_prompts(label, prompts, tokens, build, loglikelihoods, on_result)
+        work = self._list_work(prompts, tokens, build)
+        return self._run(("answering by likelihood", "prompt"), prompts, work, loglikelihoods, on_result)
 
-    def _run_prompts(
-        self,
-        label: tuple[str, str],
-        prompts: Sequence[Prompt],
-        requests: Sequence[Request],
-        make: Callable[[Prompt, Request], ModelInputs],
-        decode: Decode[Request, Result],
-        on_result: OnResult,
-        are_answers: bool = False,
-    ) -> list[Result]:
-        if not prompts:
-            return []
+    def _list_work(
+        self, prompts: Sequence[Prompt], requests: Sequence[Request], make: Callable[[Prompt, Request], ModelInputs]
+    ) -> list[Work[Request]]:
+        """Return the work of a run; `make` returns the inputs of a prompt, whose audio is their prefix."""
         self.inputs.check_clips(prompts)
-
-        def build(item: tuple[Prompt, Request]) -> tuple[ModelInputs, Request]:
-            inputs, clips = make(*item), tuple(clip.key for clip in item[0].clips)
-            return (inputs._replace(clips=clips) if clips else ModelInputs(inputs.ids)), item[1]
-
-        return self._run(
-            label,
-            prompts,
-            list(zip(prompts, requests, strict=True)),
-            build,
-            decode,
-            on_result,
-            length=lambda item: item[0].seconds or len(item[0].text),
-            kind=lambda item: bool(item[0].clips),
-            are_answers=are_answers,
-        )
+        return [_as_work(prompt, request, make) for prompt, request in zip(prompts, requests, strict=True)]
 
     def _forget_audio(self) -> None:
         self.prompts.features.clear()
@@ -239,6 +214,14 @@ class AudioLLM(CheckpointWriter, AudioEngine):
             **only_given(system=self.prompts.system),
             **self.inputs.limits.describe(),
         }
+
+
+def _as_work(prompt: Prompt, request: Request, make: Callable[[Prompt, Request], ModelInputs]) -> Work[Request]:
+    def build() -> ModelInputs:
+        inputs, clips = make(prompt, request), tuple(clip.key for clip in prompt.clips)
+        return inputs._replace(clips=clips) if clips else ModelInputs(inputs.ids)
+
+    return Work(build, request, prompt.seconds or len(prompt.text), bool(prompt.clips))
 
 
 def _is_cut(parts: Sequence[Transcript]) -> bool:

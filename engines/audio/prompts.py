@@ -17,10 +17,9 @@ from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.recordings.audio_file import encode_audio
-from speechiq.engines._shared.checkpoint_writer import ModelInputs
+from speechiq.engines._shared.checkpoint_writer import LONGER, ModelInputs
 from speechiq.engines._shared.chunking import SPAN_S, list_chunks
 from speechiq.engines._shared.encodings import LastFeatures, arguments_digest
-from speechiq.engines._shared.prefill import LONGER
 from speechiq.engines.options import only_given
 
 #: A prompt in parts: texts, and audio as float32 arrays, shape (samples,), 16 kHz.
@@ -237,8 +236,8 @@ RESERVED = 1024
 class InputBuilder:
     """Build the inputs of a model for questions, transcripts and continuations."""
 
-    def __init__(self, name: str, prompts: AudioPrompts, context: int | None) -> None:
-        self.name, self.prompts, self.context = name, prompts, context
+    def __init__(self, prompts: AudioPrompts, context: int | None) -> None:
+        self.prompts, self.context = prompts, context
         self.limits = AudioLimits(prompts, context)
 
     def check_clips(self, prompts: Sequence[Prompt]) -> None:
@@ -246,7 +245,7 @@ class InputBuilder:
         several = [prompt for prompt in prompts if len(prompt.clips) > 1]
         if several and not self.prompts.takes_several:
             raise SpeechIQError(
-                self.name,
+                self.prompts.name,
                 f"takes one clip per prompt, and {several[0].clips[0].name} comes with others",
                 "choose another model for this task",
             )
@@ -270,7 +269,7 @@ class InputBuilder:
     def build(self, prompt: Prompt, more: int) -> ModelInputs:
         """Return the inputs for a prompt, which may not exceed the context together with `more` tokens."""
         inputs = self.prompts.ask(self.parts(prompt))
-        check_tokens(self.name, prompt.name, inputs.ids, more, self.context, LONGER)
+        check_tokens(self.prompts.name, prompt.name, inputs.ids, more, self.context, LONGER)
         return inputs
 
     def for_transcript(self, prompt: Prompt, limit: int) -> ModelInputs:

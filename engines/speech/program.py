@@ -21,11 +21,10 @@ from speechiq.core.batches import OnResult, count_cores, drop, run_concurrently
 from speechiq.core.clip import Clip
 from speechiq.core.console import printable, progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import PROGRAMS
 from speechiq.core.files.plain import expand, is_file
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.recordings.audio_file import file_sha256
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import PROGRAMS, did_you_mean
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
 from speechiq.engines.options import UNIT, Options, only_given

@@ -13,8 +13,15 @@ from speechiq.core.checkpoints.opening import check_tokens, opening, read_contex
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt, as_messages
 from speechiq.engines._shared.checkpoint import Checkpoint, Loading
-from speechiq.engines._shared.checkpoint_writer import CheckpointWriter, ModelInputs
-from speechiq.engines._shared.prefill import ANSWER, LONGER, Decode, Request, Result, can_join, loglikelihoods
+from speechiq.engines._shared.checkpoint_writer import (
+    ANSWER,
+    LONGER,
+    CheckpointWriter,
+    ModelInputs,
+    Work,
+    can_join,
+    loglikelihoods,
+)
 from speechiq.engines.base import Seeds, Setup, TextEngine
 from speechiq.engines.options import SystemTurn, only_given
 
@@ -65,9 +72,9 @@ class TransformersLLM(CheckpointWriter, TextEngine):
         tokenize = partial(_as_chat, self.tokenizer, system=self.system)
         inputs = [self._inputs(prompt, tokenize(prompt.text), tokenize) for prompt in prompts]
         self._check(prompts, [row.ids for row in inputs], int(settings.get("max_gen_toks", ANSWER)))
-        decode = partial(self._decode_answers, settings)
-        label = "answering", "answer"
-        return self._run_inputs(label, prompts, inputs, seeds, decode, on_result, are_answers=True)
+        decode, label = partial(self._decode_answers, settings), ("answering", "answer")
+        work = [_as_work(row, request) for row, request in zip(inputs, seeds, strict=True)]
+        return self._run(label, prompts, work, decode, on_result, are_answers=True)
 
     def loglikelihood(
         self, prompts: Sequence[TextPrompt], continuations: Sequence[Sequence[str]], on_result: OnResult = drop
@@ -86,15 +93,17 @@ class TransformersLLM(CheckpointWriter, TextEngine):
             longest.append(max([head, *full], key=len))
         self._check(prompts, longest, 0)
         label = "answering by likelihood", "prompt"
-        return self._run_inputs(label, prompts, inputs, tails, loglikelihoods, on_result)
+        work = [_as_work(row, request) for row, request in zip(inputs, tails, strict=True)]
+        return self._run(label, prompts, work, loglikelihoods, on_result)
 
     def _inputs(self, prompt: TextPrompt, ids: list[int], tokenize: Callable[[str], list[int]]) -> ModelInputs:
         """Return the tokens of a prompt and how many of them are those of its shared text.
 
         The last token of that text may be left out, since it depends on what follows.
         """
-        shared = prompt.text[: prompt.shared] if self._shares_prefixes else ""
-        return ModelInputs(ids, _count_shared([ids[:-1], tokenize(shared)]) if shared else 0)
+        if not (self._shares_prefixes and prompt.shared):
+            return ModelInputs(ids)
+        return ModelInputs(ids, _count_shared([ids[:-1], tokenize(prompt.text[: prompt.shared])]))
 
     def _check(self, prompts: Sequence[TextPrompt], rows: Sequence[Sequence[int]], more: int) -> None:
         """Refuse prompts that, with `more` tokens, exceed the context or the vocabulary, before the model is loaded."""
@@ -109,27 +118,11 @@ class TransformersLLM(CheckpointWriter, TextEngine):
                     "give the tokenizer of the same checkpoint",
                 )
 
-    def _run_inputs(
-        self,
-        label: tuple[str, str],
-        prompts: Sequence[TextPrompt],
-        inputs: Sequence[ModelInputs],
-        requests: Sequence[Request],
-        decode: Decode[Request, Result],
-        on_result: OnResult,
-        are_answers: bool = False,
-    ) -> list[Result]:
-        return self._run(
-            label,
-            prompts,
-            list(zip(inputs, requests, strict=True)),
-            lambda item: item,
-            decode,
-            on_result,
-            length=lambda item: (item[0].prefix, item[0].ids[: item[0].prefix], len(item[0].ids)),
-            kind=lambda item: item[0].prefix > 0,
-            are_answers=are_answers,
-        )
+
+def _as_work(inputs: ModelInputs, request: Any) -> Work[Any]:
+    """Return the work on a prompt; prompts with an equal prefix follow one another."""
+    length = inputs.prefix, inputs.ids[: inputs.prefix], len(inputs.ids)
+    return Work(lambda: inputs, request, length, inputs.prefix > 0)
 
 
 def _tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[list[int]]:

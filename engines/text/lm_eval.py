@@ -28,7 +28,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
 from speechiq.core.usage import measured, usage
 from speechiq.engines._shared.checkpoint import ACCELERATOR_BATCH, CPU_BATCH, ModelLifetime, read_generation_config
-from speechiq.engines._shared.prefill import ANSWER
+from speechiq.engines._shared.checkpoint_writer import ANSWER
 from speechiq.engines._shared.sampling import PENALTY, PROCESSORS, sampling_settings
 from speechiq.engines.base import Engine, Seeds, Setup, TextEngine
 from speechiq.engines.options import OpenOptions

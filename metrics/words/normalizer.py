@@ -48,7 +48,7 @@ import regex
 from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
+from speechiq.core.suggestions import missing
 from speechiq.engines._transformers import whisper_text_rules
 from speechiq.engines.languages import AUTO, ENGLISH, read_language
 from speechiq.engines.options import Options

@@ -21,8 +21,8 @@ import jiwer
 from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.files.plain import expand, hash_file, read_lines
+from speechiq.core.suggestions import missing
 from speechiq.engines.options import Options
 from speechiq.metrics.models import NO_NAMES, Role, TextModel, read_texts
 from speechiq.metrics.settings import Text, read_record

@@ -13,7 +13,7 @@ from speechiq.core.files.plain import is_folder
 from speechiq.core.ids import check_plain, compose
 from speechiq.core.response import drop_reasoning
 from speechiq.core.suggestions import did_you_mean
-from speechiq.engines.kinds import CONTROL, KINDS
+from speechiq.engines.base import CONTROL, SYSTEM_KINDS
 from speechiq.engines.languages import FIELD, KEY, read_language
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import read_unit
@@ -26,7 +26,7 @@ from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
 #: How a row is scored: by its words, by a letter of four or of any number of options, or by a judge elsewhere.
 WORDS, LETTER, CHOICE, JUDGED = "remember", "apply", "choice", "judged"
 #: Kinds that a user can declare.
-DECLARABLE = tuple(kind for kind in KINDS if kind != CONTROL)
+DECLARABLE = tuple(kind for kind in SYSTEM_KINDS if kind != CONTROL)
 _ODD_SIGNS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -52,7 +52,7 @@ class ImportSettings:
         system: Name of the system; None means that of the rows or of the file.
         group_by: Names of the groups that are kept.
         highest_score: Best score of the judge; None means that of the form.
-        kind: Kind of the system, one of `KINDS` but `control`; None if it is not known.
+        kind: Kind of the system, one of `SYSTEM_KINDS` but `control`; None if it is not known.
     """
 
     form: Form

@@ -24,7 +24,7 @@ from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import hash_file, is_file, is_folder, read_plain, write_whole, writing
 from speechiq.core.ids import drop_dataset
-from speechiq.engines.kinds import DECLARED
+from speechiq.engines.base import DECLARED
 from speechiq.metrics.words.wer import ErrorRate, Errors
 from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
 from speechiq.reducer.imports.scorers import ScoredOutput, Scorer, describe_task, make_scorer

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.kinds import CONTROL
+from speechiq.engines.base import CONTROL
 from speechiq.reducer.runs.judged import Judged, read_judgments
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
@@ -165,7 +165,7 @@ class System:
 
     @property
     def kind(self) -> str:
-        """Return the kind of the system, one of `KINDS`; empty if its run does not tell."""
+        """Return the kind of the system, one of `SYSTEM_KINDS`; empty if its run does not tell."""
         return CONTROL if self.control else name_kind(self.described)
 
     @property

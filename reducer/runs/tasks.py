@@ -9,7 +9,7 @@ import msgspec
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, DECLARED, END_TO_END, KINDS, PERSON, RECOGNIZER
+from speechiq.engines.base import CASCADE, CONTROL, CORRECTED, DECLARED, END_TO_END, PERSON, RECOGNIZER, SYSTEM_KINDS
 from speechiq.reducer.runs.measure import Category, differences
 from speechiq.reducer.runs.results_file import (
     IMPORTED,
@@ -114,7 +114,7 @@ def name_control(described: Mapping[str, Any]) -> str:
 
 
 def name_kind(described: Mapping[str, Any]) -> str:
-    """Return the kind of a system, one of `KINDS`, by what its run recorded; empty if that does not tell.
+    """Return the kind of a system, one of `SYSTEM_KINDS`, by what its run recorded; empty if that does not tell.
 
     A system of another program has the kind that was declared when its outputs were imported.
 
@@ -126,7 +126,7 @@ def name_kind(described: Mapping[str, Any]) -> str:
     recorded, asr = described.get("kind"), described.get("asr")
     if recorded == IMPORTED:
         declared = described.get(DECLARED)
-        return declared if declared in KINDS else ""
+        return declared if declared in SYSTEM_KINDS else ""
     if recorded == PEOPLE:
         return PERSON
     if not isinstance(asr, Mapping):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from speechiq.engines.kinds import PERSON
+from speechiq.engines.base import PERSON
 from speechiq.reducer.scores.bootstrap import resample, resample_raw
 from speechiq.reducer.scores.scale import score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix

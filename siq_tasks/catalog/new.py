@@ -15,8 +15,7 @@ from speechiq.core.files.json_text import as_lines
 from speechiq.core.files.plain import exists, find_on_disk, is_file
 from speechiq.core.files.tables import check_columns, read_clip_texts, read_field, read_id, read_name
 from speechiq.core.ids import compose
-from speechiq.core.recordings.audio_file import file_sha256
-from speechiq.core.recordings.inspection import inspect
+from speechiq.core.recordings.audio_file import file_sha256, inspect
 from speechiq.engines.languages import KEY, read_language
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer

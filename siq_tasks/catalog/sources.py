@@ -14,8 +14,7 @@ from speechiq.core.files import tables
 from speechiq.core.files.json_text import shorten
 from speechiq.core.files.plain import exists, find_on_disk
 from speechiq.core.files.tables import is_table, read_field, read_table
-from speechiq.core.recordings.audio_file import file_sha256
-from speechiq.core.recordings.inspection import inspect
+from speechiq.core.recordings.audio_file import file_sha256, inspect
 from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_one_task, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.clips import check_table, list_warnings

@@ -29,9 +29,8 @@ from speechiq.core.checkpoints.names import LIMIT_S, SECOND, demo_folder, find_h
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.console import progress_bar, say
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.extras import missing
 from speechiq.core.files.plain import hash_file, write_whole, writing
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import did_you_mean, missing
 
 FIX = "check the network, and run `siq demo fetch` again"
 

@@ -21,8 +21,7 @@ from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import write_whole
 from speechiq.core.files.tables import is_table, read_field, read_id, read_number
 from speechiq.core.ids import check_plain, complete_ids, drop_dataset
-from speechiq.core.recordings.audio_file import ADVICE, CLIPS, AudioFile, save_audio
-from speechiq.core.recordings.inspection import read_length
+from speechiq.core.recordings.audio_file import ADVICE, CLIPS, AudioFile, read_length, save_audio
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.normalizer import read_normalizer

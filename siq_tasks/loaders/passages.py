@@ -21,8 +21,7 @@ from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.tables import read_field, read_number
 from speechiq.core.ids import check_plain
-from speechiq.core.recordings.audio_file import decode, encode_audio
-from speechiq.core.recordings.inspection import inspect
+from speechiq.core.recordings.audio_file import decode, encode_audio, inspect
 from speechiq.engines.options import UNIT, Options
 from speechiq.metrics.settings import Subject, read_record
 from speechiq.siq_tasks.loaders import clips

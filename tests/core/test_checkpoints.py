@@ -1,13 +1,20 @@
+"""Test names of models: demo models, folders, the hub and whether it answers; and what their files say."""
+
 import json
 import os
 import shutil
+import socket
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
+import datasets
 import pytest
+from huggingface_hub import close_session, constants
 from transformers import AutoTokenizer, GPT2Config, LlamaConfig, MambaConfig, Qwen2Config
 
 from speechiq.core.cache.stage_cache import StageCache
 from speechiq.core.cache.stages import list_stages
-from speechiq.core.checkpoints import names as module
+from speechiq.core.checkpoints import names
 from speechiq.core.checkpoints.names import DEMO_MODELS, identity, read_config, resolve, without_places
 from speechiq.core.checkpoints.opening import check_tokens, read_context
 from speechiq.core.errors import SpeechIQError
@@ -142,7 +149,7 @@ def test_a_folder_is_its_files_wherever_it_lies(tmp_path, monkeypatch):
     tmp_path.joinpath("there", "model.safetensors").write_bytes(b"Weights")
     assert identity(str(tmp_path / "there")) != here
     identity.cache_clear()
-    monkeypatch.setattr(module, "READ_WHOLE", 4)
+    monkeypatch.setattr(names, "READ_WHOLE", 4)
     large = identity(str(tmp_path / "there"))
     identity.cache_clear()
     shutil.copytree(tmp_path / "there", tmp_path / "copied")
@@ -163,3 +170,73 @@ def test_a_stage_of_a_folder_is_found_under_another_name_and_records_its_first_o
     assert open_cache("./tuned").folder == open_cache("/elsewhere/renamed").folder
     assert [stage.stage[option] for stage in list_stages(tmp_path)] == ["./tuned"]
     assert {*without_places({"peft": "a/hub", "adapter": {"model": "a/hub", "commit": "1"}})} == {"peft", "adapter"}
+
+
+@pytest.fixture
+def online(monkeypatch):
+    """A machine that has not concluded anything yet."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(names, "WAITS", (0, 0))
+    names.notice_offline.cache_clear()
+    close_session()
+    yield monkeypatch
+    names.notice_offline.cache_clear()
+    close_session()
+
+
+@pytest.fixture
+def server():
+    """The address of a server that refuses every request."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_name_that_cannot_be_resolved_means_offline(online, caplog):
+    online.setattr(constants, "ENDPOINT", "https://hub.invalid")
+    assert names.notice_offline() and constants.HF_HUB_OFFLINE
+    assert "the hub (https://hub.invalid) gives no connection" in caplog.text
+
+
+def test_one_failure_is_not_believed(online, server):
+    online.setattr(constants, "ENDPOINT", server)
+    resolve, failures = socket.getaddrinfo, [socket.gaierror("try again")]
+
+    def fail_once(*args, **kwargs):
+        if failures:
+            raise failures.pop()
+        return resolve(*args, **kwargs)
+
+    online.setattr(socket, "getaddrinfo", fail_once)
+    assert not names.notice_offline() and not constants.HF_HUB_OFFLINE and not failures
+
+
+def test_a_hub_that_never_answers_is_announced_and_then_taken_as_offline(online, silent_server, caplog, capfd):
+    online.setattr(constants, "ENDPOINT", silent_server)
+    online.setattr(names, "NOTICE_S", 0.1)
+    online.setattr(names, "LIMIT_S", 0.5)
+    assert names.notice_offline() and constants.HF_HUB_OFFLINE and datasets.config.HF_HUB_OFFLINE
+    assert f"siq: waiting for the hub ({silent_server}), 0.4 s more; check the network, or set HF_HUB_OFFLINE=1" in (
+        capfd.readouterr().err
+    )
+    assert f"the hub ({silent_server}) does not answer within 0.5 s: only models and data sets" in caplog.text
+
+
+def test_any_answer_of_the_hub_counts(online, server, capfd):
+    online.setattr(constants, "ENDPOINT", server)
+    assert not names.notice_offline() and not constants.HF_HUB_OFFLINE and "waiting" not in capfd.readouterr().err
+
+
+def test_a_proxy_resolves_the_name(online, server):
+    online.setattr(constants, "ENDPOINT", "https://hub.invalid")
+    online.setenv("https_proxy", server)
+    assert not names.notice_offline()
+
+
+def test_a_closed_port_is_no_hub(online, server):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        online.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+    assert names.notice_offline()

@@ -2,7 +2,7 @@ import copy
 import hashlib
 import json
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
+from speechiq.core.clip import SAMPLING_RATE, Clip, Cut, as_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response
+from speechiq.core.transforms import Noise
 from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE
@@ -86,50 +87,18 @@ def test_the_key_of_a_clip_without_transforms_is_that_of_stored_answers():
     assert Clip(AudioFile("a.wav", "0a"), 1.5, 2, id="x").key == "0a@1.5+2"
 
 
-@dataclass(frozen=True)
-class Noise:
-    """White noise of its own seed, at a level."""
-
-    level: float
-    seed: int
-
-    @property
-    def key(self):
-        return f"noise({self.level}, {self.seed})"
-
-    def apply(self, samples):
-        noise = np.random.default_rng(self.seed).normal(0, self.level, len(samples))
-        return samples + noise.astype(np.float32)
-
-    def duration(self, seconds):
-        return seconds
-
-
-@dataclass(frozen=True)
-class Faster:
-    """Twice the speed."""
-
-    key = "faster"
-
-    def apply(self, samples):
-        return samples[::2]
-
-    def duration(self, seconds):
-        return seconds / 2
-
-
 def test_a_transform_changes_samples_and_key_and_is_part_of_the_clip(tmp_path):
     clean = write_tone(tmp_path / "a.wav", seconds=2.0)
-    noise = Noise(0.1, 7)
-    noisy, fast = replace(clean, transforms=(noise,)), replace(clean, transforms=(noise, Faster()))
+    noise = Noise("white", 10.0, 7)
+    noisy, part_of_it = replace(clean, transforms=(noise,)), replace(clean, transforms=(noise, Cut(0.5, 1.0)))
     np.testing.assert_array_equal(noisy.samples, noise.apply(clean.samples))
-    np.testing.assert_array_equal(fast.samples, noisy.samples[::2])
-    assert (noisy.duration, fast.duration) == (2.0, 1.0)
-    keys = [clean.key, noisy.key, fast.key, replace(clean, transforms=(Noise(0.1, 8),)).key]
+    np.testing.assert_array_equal(part_of_it.samples, noisy.samples[8_000:24_000])
+    assert (noisy.duration, part_of_it.duration) == (2.0, 1.0)
+    keys = [clean.key, noisy.key, part_of_it.key, replace(clean, transforms=(Noise("white", 10.0, 8),)).key]
     assert len(set(keys)) == 4 and noisy != clean and pickle.loads(pickle.dumps(noisy)) == noisy
     np.testing.assert_array_equal(noisy.part(0.5, 1.0).samples, noisy.samples[8_000:24_000])
-    part = fast.part(0.25, 0.5)
-    np.testing.assert_array_equal(part.samples, fast.samples[4_000:12_000])
+    part = part_of_it.part(0.25, 0.5)
+    np.testing.assert_array_equal(part.samples, part_of_it.samples[4_000:12_000])
     assert part.duration == 0.5 and part.key not in keys
 
 
@@ -148,7 +117,7 @@ class Stage:
 
 def test_a_stored_transcript_of_a_clip_is_not_that_of_its_noisy_twin(tmp_path):
     clean = write_tone(tmp_path / "a.wav")
-    noisy = replace(clean, transforms=(Noise(0.1, 7),))
+    noisy = replace(clean, transforms=(Noise("white", 10.0, 7),))
     store, before = tmp_path / "store", usage["asr_clips"]
     (quiet,) = CachedEngine(Stage(), store).transcribe([clean])
     again, loud = CachedEngine(Stage(), store).transcribe([clean, noisy])

@@ -12,8 +12,7 @@ import soundfile
 
 from speechiq.core.clip import SAMPLING_RATE, Clip, as_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.recordings.audio_file import PACKAGE, AudioFile, decode, file_sha256
-from speechiq.core.recordings.inspection import inspect
+from speechiq.core.recordings.audio_file import PACKAGE, AudioFile, decode, file_sha256, inspect
 from speechiq.core.recordings.readers import UNKNOWN_END
 from tests.core import recordings
 from tests.core.recordings import OPEN_END, SECONDS, by_ffmpeg, by_sndfile, count_by_ffmpeg, speech_like
@@ -238,7 +237,7 @@ import resource
 from pathlib import Path
 from speechiq.core.recordings.audio_file import AudioFile, file_sha256
 from speechiq.core.clip import Clip
-from speechiq.core.recordings.inspection import inspect
+from speechiq.core.recordings.audio_file import inspect
 file = Path({file!r})
 inspect(file, "warm up")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

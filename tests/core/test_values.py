@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, fields, replace
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Prompt, TextPrompt, Turn
+from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.core.response import Response, drop_reasoning, response_of, reword
 from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics import choice
@@ -19,7 +19,7 @@ from tests.records import named
 CLIP = named("a")
 PROMPT = Prompt.about("Here: <audio> What?", [CLIP])
 RESPONSE = Response("so it goes", coverage=0.5, hypotheses=("so it goes", "so it grows"), provenance="clean")
-RECORDS = [CLIP, CLIP.source, PROMPT, PROMPT.turns[0], TextPrompt("Why?", 3, "a"), RESPONSE]
+RECORDS = [CLIP, CLIP.source, PROMPT, TextPrompt("Why?", 3, "a"), RESPONSE]
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
@@ -74,12 +74,6 @@ def test_every_clip_has_its_place_in_the_words(text, clips, content):
     assert tuple(part if isinstance(part, str) else part.id for part in prompt.content) == content
     assert prompt.text == "<audio>\n" * (len(clips) - text.count("<audio>")) + text
     assert prompt.key == [prompt.text, *(named(name).key for name in clips)]
-
-
-def test_a_conversation_is_refused_before_an_engine_sees_it():
-    prompt = Prompt((Turn("user", ("Hello",)), Turn("assistant", ("Yes?",)), Turn("user", (CLIP,))))
-    with pytest.raises(SpeechIQError, match=r"^a prompt with turns of user, assistant, user: engines take one turn"):
-        _ = prompt.content
 
 
 def test_a_transcript_is_of_one_clip():

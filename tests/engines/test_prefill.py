@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from transformers import DynamicCache
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines._shared.prefill import join_caches, pad
+from speechiq.engines._shared.checkpoint_writer import join_caches, pad
 from speechiq.engines._shared.sampling import RefuseNaN, SeededSampling, draw_choices, uniforms
 
 

@@ -12,10 +12,10 @@ from transformers import DynamicCache, GenerationConfig, LlamaConfig, LlamaForCa
 
 from speechiq.core.checkpoints import names
 from speechiq.engines import _transformers as private
+from speechiq.engines._shared.checkpoint_writer import can_join, fill_cache, join_caches, loglikelihoods, prefill_text
 from speechiq.engines._shared.encodings import cache_encodings
-from speechiq.engines._shared.prefill import can_join, fill_cache, join_caches, loglikelihoods, prefill_text
 from speechiq.engines.asr.checkpoint import TokenBudget
-from speechiq.engines.asr.nbest import WhisperWithBeams
+from speechiq.engines.asr.whisper import WhisperWithBeams
 
 EOS, TIMES = 1, 60  # of the tiny Whisper: the end of a text, the first timestamp
 SMALL = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}

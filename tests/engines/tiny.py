@@ -17,6 +17,8 @@ from speechiq.core.checkpoints.names import resolve
 
 TOKENIZER = "demo:SmolLM2-135M-Instruct"
 MELS = 16
+#: Letters that the tiny voice speaks.
+LETTERS = "_abcdefghijklmnopqrstuvwxyz'-0123456789 "
 #: Tokens of speech of a model that speaks.
 CODES = 48
 OMNI_TOKENS = {
@@ -263,6 +265,23 @@ def text(tokenizer, model_type: str, changes) -> dict:
         "initializer_range": 0.3, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2,
         "tie_word_embeddings": False,
     } | changes  # fmt: skip
+
+
+def make_voice(folder: Path) -> str:
+    """Save a tiny voice of a real architecture, VITS, with a tokenizer of letters; return its folder as text."""
+    torch.manual_seed(0)
+    config = tf.VitsConfig(
+        vocab_size=len(LETTERS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, ffn_dim=32, flow_size=16,
+        spectrogram_bins=9, prior_encoder_num_flows=2, prior_encoder_num_wavenet_layers=2,
+        posterior_encoder_num_wavenet_layers=2, duration_predictor_filter_channels=16, duration_predictor_num_flows=2,
+        upsample_initial_channel=32, upsample_rates=[8, 8, 2, 2], upsample_kernel_sizes=[16, 16, 4, 4],
+        resblock_kernel_sizes=[3], resblock_dilation_sizes=[[1, 3]],
+    )  # fmt: skip
+    tf.VitsModel(config).save_pretrained(folder)
+    letters = folder / "letters.json"
+    letters.write_text(json.dumps({letter: number for number, letter in enumerate(LETTERS)}))
+    tf.VitsTokenizer(str(letters), phonemize=False, is_uroman=False, normalize=True).save_pretrained(folder)
+    return str(folder)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from speechiq.harness_patch.hf_audio import HFAudio
 from tests import runs
 from tests.commands import as_json
 from tests.engines import tiny
-from tests.engines.speech.tiny_voice import make_voice
+from tests.engines.tiny import make_voice
 from tests.siq_tasks.questions.server import serving
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from speechiq.engines.kinds import CASCADE, CONTROL, CORRECTED, END_TO_END, PERSON, RECOGNIZER
+from speechiq.engines.base import CASCADE, CONTROL, CORRECTED, END_TO_END, PERSON, RECOGNIZER
 from speechiq.reducer.output.page.figures import INK, MARGIN, STYLE, escape
 from speechiq.reducer.output.page.page import HEIGHT, Section
 from speechiq.reducer.output.page.study import Study

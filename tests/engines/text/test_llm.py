@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.usage import usage
 from speechiq.engines._shared import checkpoint_writer, sampling
-from speechiq.engines._shared.prefill import prefill_text, write_answers
+from speechiq.engines._shared.checkpoint_writer import prefill_text, write_answers
 from speechiq.engines._shared.sampling import processors, sampling_settings
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.text.hf import TransformersLLM

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from speechiq.core.cache.exchange import ROW_FILE
 from speechiq.core.cache.row_files import TEXT
 from speechiq.core.cache.stage_cache import STAGE, StageCache
+from speechiq.core.cache.stages import ROW_FILE
 from speechiq.core.files.folders import use_store
 from speechiq.core.recordings.audio_file import save_samples
 from tests.fuzz.judge import run_siq

@@ -9,8 +9,7 @@ import numpy as np
 import soundfile
 
 from speechiq.core.clip import Clip, as_clip, file_clip
-from speechiq.core.recordings.audio_file import AudioFile, file_sha256, save_audio
-from speechiq.core.recordings.inspection import read_length
+from speechiq.core.recordings.audio_file import AudioFile, file_sha256, read_length, save_audio
 from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge
 from tests.fuzz.targets.target import Target

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from speechiq.engines.kinds import KINDS
+from speechiq.engines.base import SYSTEM_KINDS
 from speechiq.reducer.output.page.kinds import kind_sections
 from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.runs.tasks import name_kind
@@ -49,7 +49,7 @@ def test_a_run_records_its_kind(tmp_path, kind, described):
     ],
 )
 def test_what_is_not_recorded_is_unknown(described, kind):
-    assert name_kind(described) == kind and set(DESCRIBED) == set(KINDS)
+    assert name_kind(described) == kind and set(DESCRIBED) == set(SYSTEM_KINDS)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.recordings.audio_file import encode_audio
 from speechiq.core.usage import recording, usage
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
-from speechiq.engines.reply.openai import EndpointReply
+from speechiq.engines.audio.openai import EndpointReply
 from speechiq.engines.speech.program import Flite
 from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system

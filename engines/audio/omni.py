@@ -26,8 +26,7 @@ from speechiq.core.response import Response
 from speechiq.core.suggestions import did_you_mean
 from speechiq.core.usage import current_clock, measured, timed, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
-from speechiq.engines._shared.checkpoint_writer import ModelInputs
-from speechiq.engines._shared.prefill import ANSWER, stream_to_clock
+from speechiq.engines._shared.checkpoint_writer import ANSWER, ModelInputs, stream_to_clock
 from speechiq.engines._shared.sampling import sampling_settings, seeded
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines._transformers import load_with_speakers
@@ -131,7 +130,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
             model, processor, setup.choose_language(options.language) or ENGLISH, system=self.system
         )
         context = read_context(self.checkpoint.config, self.prompts.tokenizer)
-        self.inputs = InputBuilder(model, self.prompts, context)
+        self.inputs = InputBuilder(self.prompts, context)
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Return the given settings and the defaults in effect; see `ReplyEngine.effective`."""

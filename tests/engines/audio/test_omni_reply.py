@@ -14,7 +14,7 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.usage import recording, usage
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
-from speechiq.engines.reply.hf import OmniReply
+from speechiq.engines.audio.omni import OmniReply
 from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.siq_tasks.loaders.bundled import list_clips
