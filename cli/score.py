@@ -36,7 +36,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, exists, refuse_same
-from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join_contents
@@ -58,17 +57,11 @@ from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import ADVICE_FILE, build_norms, write_norms
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
-from speechiq.reducer.stats.grid import Grid, Important
+from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.studies.compare import (
-    METRICS,
-    SelectedRuns,
-    choose_system,
-    compare_metrics,
-    compare_pair,
-    pair_up,
-)
+from speechiq.reducer.studies.compare import METRICS, SCHEMA, compare_metrics, compare_pair
 from speechiq.reducer.studies.comparison import SIQ
+from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up
 from speechiq.reducer.studies.result import StudyResult
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
@@ -321,18 +314,16 @@ def compare(
     required = None if levels is None else split_names(levels)
     pairs = list(pair_up(chosen_a, chosen_b, named, required, (a, b)))
     if columns:
-        comparisons = {METRICS: compare_metrics(pairs, columns, options)}
+        results = {METRICS: compare_metrics(pairs, columns, options, clips)}
     else:
-        comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs}
-    grids: list[Grid] = []
-    for compared in comparisons.values():
-        say_warnings(compared.warnings)
-        grid = side_by_side.comparison_grid(compared)
-        notes = [*grid.notes, side_by_side.BRACKETS] if clips else [*grid.notes]
-        grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
-    contents = {suite: compared.content for suite, compared in comparisons.items()}
-    tasks = [task for each in read for task in each.found.all_tasks]
-    return StudyResult("speechiq-comparison", grids, join_contents(contents, SIQ), tasks=tasks)
+        results = {pair.suite: compare_pair(pair, options, clips) for pair in pairs}
+    return StudyResult(
+        SCHEMA,
+        [grid for result in results.values() for grid in result.grids],
+        join_contents({suite: result.content for suite, result in results.items()}, SIQ),
+        tasks=[task for each in read for task in each.found.all_tasks],
+        warnings=[warning for result in results.values() for warning in result.warnings],
+    )
 
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:

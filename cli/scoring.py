@@ -10,7 +10,17 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from speechiq.cli.commands import examples as show_examples
-from speechiq.cli.options import EXPERT, AllowMismatch, Explain, Force, Runs, Samples, output_option, split_names
+from speechiq.cli.options import (
+    EXPERT,
+    AllowMismatch,
+    Explain,
+    Force,
+    Runs,
+    Samples,
+    output_option,
+    say_warnings,
+    split_names,
+)
 from speechiq.core.files.page import Page
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
 from speechiq.reducer.scores import norms, suites
@@ -151,6 +161,7 @@ def study(
             runs = given.pop("runs") if takes_runs else []
             call = Call(runs, values.pop("bootstrap"), **values)
             result = function(call, **given)
+            say_warnings(result.warnings)
             publish(result, outputs, call.runs, explain, page=partial(_make_page, result))
 
         _, *own = inspect.signature(function).parameters.values()

@@ -17,8 +17,9 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.studies.compare import SelectedRuns, choose_system, compare_pair, pair_up
+from speechiq.reducer.studies.compare import compare_pair
 from speechiq.reducer.studies.comparison import Comparison
+from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up
 from speechiq.reducer.studies.prediction.data import read_tables
 from speechiq.reducer.studies.prediction.study import Prediction, gather_runs, predict_failure, read_sources
 from speechiq.reducer.studies.unanswerable import ConfirmedSet
@@ -157,8 +158,8 @@ def compare(
     chosen = suite if suite is not None else SUITE if SUITE in names else names[0] if len(names) == 1 else None
     if chosen not in names:
         raise SpeechIQError(f"suite {suite!r}", f"both systems ran {', '.join(names)}", "give suite= one of these")
-    pair = pairs[names.index(chosen)]
-    return compare_pair(pair, options).comparison
+    comparison: Comparison = compare_pair(pairs[names.index(chosen)], options).details
+    return comparison
 
 
 def predict(

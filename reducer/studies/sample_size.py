@@ -23,8 +23,8 @@ from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import ENOUGH, INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
-from speechiq.reducer.studies.compare import match_name
 from speechiq.reducer.studies.comparison import SIQ
+from speechiq.reducer.studies.pairs import match_name
 from speechiq.reducer.studies.result import StudyResult
 
 FEWEST_CLIPS, FEWEST_CLUSTERS = 5, 2

@@ -12,14 +12,12 @@ from scipy.stats import permutation_test
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
-from speechiq.reducer.output.side_by_side import comparison_grid
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import Weighting, flat
 from speechiq.reducer.stats import contrast
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, plain
-from speechiq.reducer.studies.compare import Compared
-from speechiq.reducer.studies.comparison import compare_scores, comparison_content, draw_gap
+from speechiq.reducer.studies.comparison import compare_scores, comparison_content, comparison_grid, draw_gap
 from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 
@@ -262,9 +260,9 @@ def test_a_p_value_and_an_interval_that_disagree_say_what_each_asks(p, ends, con
     agreed, shown = Difference(2.0, 1.0, 0.5, 1.5, 0.001), Difference(2.0, 1.0, *ends, p)
     found = compare_scores(make_pool()._replace(levels=LEVELS), "s1", "s3", draws=80)
     found = found._replace(raw=dict.fromkeys(found.raw, agreed), z=dict.fromkeys(found.z, agreed), siq=shown)
-    notes = comparison_grid(Compared(found, [], [], {}, [], "", [])).notes
+    notes = comparison_grid(found).notes
     assert [row.key for row in found.conflicts] == comparison_content(found)["conflicts"] == ["siq"] * conflicts
     assert any(note.startswith("SIQ: p asks whether these clips separate A from B") for note in notes) == conflicts
     found = found._replace(raw={**found.raw, "remember": shown}, siq=agreed)
-    notes = comparison_grid(Compared(found, [], [], {}, [], "", [])).notes
+    notes = comparison_grid(found).notes
     assert any(note.startswith("Remember") and "p asks whether swapping A and B" in note for note in notes) == conflicts
