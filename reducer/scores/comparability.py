@@ -1,6 +1,7 @@
 """Refuse systems that differ from each other or from norms in clips, questions or tasks, or score what they share."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.score_matrix import common_items, levels_of, refuse_missing
+
+#: What studies give to `require_equal` whose runs are not compared if they differ, whatever the user allows.
+NOTHING_SHARED: Mapping[str, Collection[Item]] = MappingProxyType({"": ()})
 
 
 def intersect(

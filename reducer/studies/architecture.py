@@ -19,7 +19,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.engines.kinds import CASCADE, CORRECTED, END_TO_END, RECOGNIZER
+from speechiq.engines.kinds import AS_RECOGNIZER, CASCADE, CORRECTED, END_TO_END, RECOGNIZER, replace_engine
 from speechiq.reducer.runs.conditions import compare_systems
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
@@ -27,7 +27,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import changes
 from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import complete, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, complete, narrow_to_shared, require_equal
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
@@ -52,7 +52,7 @@ GOLD, SPEAKS = "gold", " speaks "
 #: Number of stages of each kind of system.
 STAGES = {END_TO_END: 1, RECOGNIZER: 1, CASCADE: 2, CORRECTED: 3}
 #: Engines that need not be named, or that run the same model as another one.
-SAME_ENGINE = {"hf:": "", "openai-chat:": "openai:"}
+SAME_ENGINE = {"hf:": "", **{transcribing: engine for engine, transcribing in AS_RECOGNIZER.items()}}
 #: The four systems.
 ALONE, OWN, OTHER, REFERENCE = "end to end", "own ears", "recognizer", "reference"
 #: Levels of SIQ that are scored by transcripts; all other categories are answered by the last stage.
@@ -155,10 +155,7 @@ def plain_stage(stage: str) -> str:
     >>> plain_stage("hf:org/model"), plain_stage("openai-chat:gpt-4o-audio-preview")
     ('org/model', 'openai:gpt-4o-audio-preview')
     """
-    for engine, plain in SAME_ENGINE.items():
-        if stage.startswith(engine):
-            return plain + stage.removeprefix(engine)
-    return stage
+    return replace_engine(stage, SAME_ENGINE)
 
 
 def stages_of(system: System) -> tuple[str, ...]:
@@ -244,7 +241,7 @@ def compare_members(
 
 def _align(systems: Mapping[str, System]) -> tuple[list[System], ScoreMatrix]:
     """Return systems by new names with the items that all have, and their scores; refuse other tasks and settings."""
-    require_equal(compare_systems([*systems.values()]), shared={"": ()})
+    require_equal(compare_systems([*systems.values()]), shared=NOTHING_SHARED)
     kept = complete(narrow_to_shared(system.replace(name=name) for name, system in systems.items()))
     return kept, align(kept)
 

@@ -18,7 +18,7 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_systems_of
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import complete, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, complete, narrow_to_shared, require_equal
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import align
@@ -130,7 +130,7 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
 def compare_listening(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
     """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
-    require_equal(differing)
+    require_equal(differing, shared=NOTHING_SHARED)
     kept = complete(narrow_to_shared(run.replace(name=variant) for variant, run in runs.items()))
     pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}

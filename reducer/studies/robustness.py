@@ -14,11 +14,10 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.conditions import CLIPS, compare_systems
-from speechiq.reducer.runs.results_file import CONDITION, name_under
+from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import drop_empty_levels, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import drop_empty_levels, narrow_to_shared
 from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.levels import is_siq
@@ -30,100 +29,12 @@ from speechiq.reducer.stats.bootstrap import Resampled, mean_of_defined, resampl
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.siq_tasks.conditions.spec import Step, parse_condition
+from speechiq.reducer.studies.series import Paths, SeriesRun, describe_series_run, group_series, refuse_other_tasks
 
-CLEAN = "clean"
-#: System -> the places of its runs of a series in the list of all runs, from clean audio to the severest condition.
-Paths = dict[str, list[int]]
 #: A slope per this many units of a strength, by unit; of all others, per 1.
 PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
 #: Systems on clean audio that a scale of SIQ needs: of two, one always has the mean plus one deviation.
 FEWEST_SYSTEMS = 3
-
-
-class SeriesRun(NamedTuple):
-    """Hold a system under one condition.
-
-    Attributes:
-        name: Name of both, as in tables.
-        system: Name of the system alone.
-        condition: The condition; empty for clean audio.
-        series: The condition without its strength, such as `white` or `codec:opus`; empty for clean audio.
-        strength: The strength, in `unit`; NaN for clean audio.
-        severity: What runs of a series are ordered by, the mildest first.
-    """
-
-    name: str
-    system: str
-    condition: str = ""
-    series: str = ""
-    strength: float = math.nan
-    unit: str = ""
-    severity: float = -math.inf
-
-    @property
-    def label(self) -> str:
-        """Return the strength with its unit, or `clean`."""
-        return f"{self.strength:g}{self.unit and f' {self.unit}'}" if self.condition else CLEAN
-
-
-def describe_series_run(system: System) -> SeriesRun:
-    """Return which system a run is of, and under which condition."""
-    condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
-    if not condition:
-        return SeriesRun(system.name, system.name)
-    name = system.name.removesuffix(name_under("", {CONDITION: condition}))
-    *before, last = parse_condition(condition)
-    series = "+".join([*(step.text for step in before), _without_strength(last)])
-    # Kinds without a strength that changes nothing, codecs and bands, and ratios to noise get worse as it falls.
-    severity = abs(last.strength - last.neutral) if math.isfinite(last.neutral) else -last.strength
-    return SeriesRun(system.name, name, condition, series, last.strength, last.unit, severity)
-
-
-def _without_strength(step: Step) -> str:
-    """Return the key that steps of other strengths share with it: kind, name, scale and side of the neutral strength.
-
-    Slower and faster speech get worse in opposite directions.
-
-    >>> [_without_strength(*parse_condition(text)) for text in ("speed:1.25", "speed:0.8", "babble:3@6dB")]
-    ['speed', 'speed below 1', 'babble:3@dB']
-    """
-    name = ":".join(part for part in (step.kind, step.name) if part) + step.scale
-    if math.isinf(step.neutral) or not step.strength < step.neutral:
-        return name
-    return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"
-
-
-def group_series(runs: Sequence[SeriesRun]) -> dict[str, Paths]:
-    """Return series -> the runs of its systems, the clean runs among them."""
-    series = sorted({run.series for run in runs if run.condition})
-    if not series:
-        raise SpeechIQError(
-            "no run under a condition", "run the same tasks with --metadata condition=white@10dB, into the same folder"
-        )
-    clean = {run.system for run in runs if not run.condition}
-    if missing := sorted({run.system for run in runs} - clean):
-        raise SpeechIQError(
-            f"system {missing[0]!r} has no run on clean audio, from which losses are counted",
-            fix="run its tasks without condition=",
-        )
-    order = sorted(range(len(runs)), key=lambda row: (runs[row].system, runs[row].severity))
-    grouped: dict[str, Paths] = {name: {} for name in series}
-    for name, paths in grouped.items():
-        systems = {run.system for run in runs if run.series == name}
-        for row in order:
-            if runs[row].system in systems and runs[row].series in ("", name):
-                paths.setdefault(runs[row].system, []).append(row)
-    return grouped
-
-
-def refuse_other_tasks(systems: Sequence[System], runs: Sequence[SeriesRun]) -> None:
-    """Refuse systems that got other clips under one condition, or ran other tasks or settings under any two."""
-    mismatches = [mismatch for mismatch in compare_systems(systems) if mismatch.aspect not in (CLIPS, CONDITION)]
-    for condition in sorted({run.condition for run in runs}):
-        same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]
-        mismatches += [mismatch for mismatch in compare_systems(same) if mismatch.aspect == CLIPS]
-    require_equal(mismatches)
 
 
 class Measured(NamedTuple):
@@ -232,18 +143,12 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
     return Measured(level, category.unit, category.measure.sign, scores, drawn.map(lambda values: values * scale))
 
 
-def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
-    """Yield a curve per series and system; `runs` are in the order of the scores."""
-    for name, paths in series.items():
-        for system, rows in paths.items():
-            yield _draw_curve(measured, name, system, rows, [runs[row] for row in rows])
-
-
-def _draw_curve(measured: Measured, series: str, system: str, rows: Sequence[int], path: Sequence[SeriesRun]) -> Curve:
-    drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(path[-1].unit, 1.0)
+def _draw_curve(measured: Measured, series: str, system: str, rows: Sequence[int], runs: Sequence[SeriesRun]) -> Curve:
+    """Return the curve of a system in a series, whose runs are `rows` of all `runs`, in the order of the scores."""
+    drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(runs[rows[-1]].unit, 1.0)
     losses = drawn.map(lambda values: (values[:, :1] - values) * measured.sign).estimates
-    points = [Point(run, measured.scores[row], loss) for run, row, loss in zip(path, rows, losses, strict=True)]
-    strengths = np.array([run.strength for run in path[1:]])
+    points = [Point(runs[row], measured.scores[row], loss) for row, loss in zip(rows, losses, strict=True)]
+    strengths = np.array([runs[row].strength for row in rows[1:]])
     slope = drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate
     direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
     return Curve(measured.name, measured.unit, direction, series, system, points, slope, per)
@@ -363,8 +268,12 @@ def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms
     refuse_other_tasks(systems, runs)
     pool = align(systems)
     measures, without = measure_runs(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
-    curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
-    crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
+    curves: list[Curve] = []
+    crossings: list[Crossing] = []
+    for measured in measures:
+        for name, paths in series.items():
+            curves += [_draw_curve(measured, name, system, rows, runs) for system, rows in paths.items()]
+        crossings += find_crossings(measured, series, runs)
     notes = caution_lines(caution_of_raw(*pool.smallest) if draws else None)
     if without:
         notes.insert(0, without)

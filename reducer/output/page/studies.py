@@ -36,7 +36,8 @@ from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.prediction.study import NAMES, Prediction
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.reducer.studies.robustness import CLEAN, Curve, Robustness, group_curves, list_strengths
+from speechiq.reducer.studies.robustness import Curve, Robustness, group_curves, list_strengths
+from speechiq.reducer.studies.series import CLEAN
 from speechiq.reducer.studies.size import KINDS, SizeStudy
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
