@@ -28,10 +28,9 @@ from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.suites import ScoringOptions
+from speechiq.reducer.scores.suites import NOTHING, ConfirmedSet, ScoringOptions
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
 #: Formats of commands whose output is tables.
 TABLES = ("json", "csv", "markdown", "latex")
@@ -97,7 +96,7 @@ def choose_scale(
 
 def read_set(exclude: Path | None) -> ConfirmedSet:
     """Return the set that `--exclude` names, or an empty one without it."""
-    return unanswerable.read_confirmed(exclude) if exclude else unanswerable.NOTHING
+    return unanswerable.read_confirmed(exclude) if exclude else NOTHING
 
 
 #: Shared option of the studies -> its type and default, in the order of the help; all have the mismatch and the force.

@@ -14,7 +14,7 @@ from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.suites import Found, ScoringOptions
+from speechiq.reducer.scores.suites import NOTHING, ConfirmedSet, Found, ScoringOptions
 from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.compare import compare_pair
@@ -22,7 +22,6 @@ from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up
 from speechiq.reducer.studies.prediction.data import read_tables
 from speechiq.reducer.studies.prediction.study import Prediction, gather_runs, predict_failure, read_sources
-from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
 Place = str | PathLike[str]
 
@@ -223,7 +222,7 @@ def _options(
     if scale is not None:
         rule = norms_files.choose_weighting(scale, {"weights": weights, "clip_weights": clip_weights})
     if exclude is None:
-        exclude = unanswerable.NOTHING
+        exclude = NOTHING
     elif not isinstance(exclude, ConfirmedSet):
         exclude = unanswerable.read_confirmed(Path(exclude))
     return ScoringOptions(rule, scale, exclude, allow_mismatch, draws, seed)
