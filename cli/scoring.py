@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import Parameter
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -23,6 +24,7 @@ from speechiq.cli.options import (
 )
 from speechiq.core.files.page import Page
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
+from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
@@ -125,12 +127,18 @@ class Call(NamedTuple):
     weights: str | None
     clip_weights: str | None
 
-    def find(self) -> tuple[suites.Found, ScoringOptions]:
-        """Return the suites in the runs with the chosen levels and columns, and the options of scoring."""
+    def find(self, *, with_variants: bool = False) -> tuple[suites.Found, ScoringOptions]:
+        """Return the suites in the runs with the chosen levels and columns, and the options of scoring; print warnings.
+
+        Args:
+            with_variants: Whether the study is about runs with `listen` as well, so that none is left out.
+        """
         rule, norms = choose_scale(self.norms_file, self.weights, self.clip_weights)
         options = ScoringOptions(rule, norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
         measures = split_names(self.metrics)
         found = suites.find_suites(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels)
+        left_out = warn_of_variants([*chain.from_iterable(found.variants.values())]) if with_variants else []
+        say_warnings(line for line in found.warnings if line not in left_out)
         return found, options
 
 

@@ -11,6 +11,7 @@ permutations: on each cluster, chance decides which system is which.
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,10 +28,10 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import changes
 from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import NOTHING_SHARED, complete, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import describe_samples, mean_of_defined, resample
 from speechiq.reducer.stats.contrast import contrast
@@ -123,13 +124,13 @@ def study_architecture(
     rows: list[MemberDifference] = []
     grids, notes = [], dict[str, None]()
     for suite, systems in suites.items():
-        for base in chosen:
-            for condition, by_stages in systems.items():
-                members = {name: by_stages[key] for name, key in base.members.items() if key in by_stages}
-                of_base = [*_compare_levels(members, base, condition, found.levels[suite], draws)]
-                grids += [_difference_grid(of_level, draws) for of_level in of_base]
-                rows += [row for of_level in of_base for row in of_level]
-                notes |= dict.fromkeys(_describe_odds(members))
+        for base, (condition, by_stages) in product(chosen, systems.items()):
+            members = {name: by_stages[key] for name, key in base.members.items() if key in by_stages}
+            for category in found.levels[suite].values():
+                if of_category := _compare_members(members, base, condition, category, draws):
+                    grids.append(_difference_grid(of_category, draws))
+                    rows += of_category
+            notes |= dict.fromkeys(_describe_odds(members))
     missing = [line for base in chosen for line in _list_missing(base, known, found, runs)]
     if chosen and not rows:
         raise SpeechIQError(f"--base {chosen[0].audio_model}={chosen[0].language_model}", "no two systems", missing[0])
@@ -137,7 +138,9 @@ def study_architecture(
     if not grids and not pairs:
         raise SpeechIQError("no recognizer ran with a language model", fix="give runs of cascades, such as ASR+LLM")
     records = [*map(_as_record, rows)]
-    lines = [*map(Important, [*notes, *missing]), *([describe_samples(draws, 0, name_units(rows))] if draws else [])]
+    lines: list[str] = [*map(Important, [*notes, *missing])]
+    if draws:
+        lines.append(describe_samples(draws, 0, name_units(rows)))
     return StudyResult(
         "speechiq-architecture",
         [*grids, *pairs],
@@ -209,25 +212,16 @@ def _refuse_unknown(option: str, name: str, what: str, known: Mapping[str, None]
         raise SpeechIQError(option, f"no system of these runs has the {what} {name}", fix)
 
 
-def _compare_levels(
-    members: Mapping[str, System], base: Base, condition: str, levels: Mapping[str, Category], draws: int
-) -> Iterator[list[MemberDifference]]:
-    """Yield the differences of each category that at least two of the four systems have."""
-    for level, category in levels.items():
-        of_level = {name: system.restrict([level]) for name, system in members.items() if level in system.by_level}
-        if rows := compare_members(of_level, base, condition, category, draws):
-            yield rows
-
-
-def compare_members(
+def _compare_members(
     members: Mapping[str, System], base: Base, condition: str, category: Category, draws: int
 ) -> list[MemberDifference]:
-    """Return the differences between those of the four systems that have scores of a category, its only one."""
-    pairs = [(a, b) for a, b, _ in DIFFERENCES if a in members and b in members]
+    """Return the differences between those of the four systems that have scores of a category."""
+    level, scale = category.name, float(category.show(1.0))
+    scored = _restrict(members, level)
+    pairs = [(a, b) for a, b, _ in DIFFERENCES if a in scored and b in scored]
     if not pairs:
         return []
-    kept, pool = _align({name: members[name] for pair in pairs for name in pair})
-    level, scale = category.name, category.measure.sign * float(category.measure.show_score(1.0))
+    kept, pool = _align({name: scored[name] for pair in pairs for name in pair})
     place = [(pool.systems.index(a), pool.systems.index(b)) for a, b in pairs]
     compared = contrast(pool.raw[level], place, pool.clips[level], pool.clusters, draws=draws)
     scores = {system.name: system.scores[level] for system in kept}
@@ -239,11 +233,15 @@ def compare_members(
     return rows
 
 
+def _restrict(systems: Mapping[str, System], level: str) -> dict[str, System]:
+    """Return those of some systems that have scores of a category, with this one alone."""
+    return {name: system.restrict([level]) for name, system in systems.items() if level in system.by_level}
+
+
 def _align(systems: Mapping[str, System]) -> tuple[list[System], ScoreMatrix]:
     """Return systems by new names with the items that all have, and their scores; refuse other tasks and settings."""
     require_equal(compare_systems([*systems.values()]), shared=NOTHING_SHARED)
-    kept = complete(narrow_to_shared(system.replace(name=name) for name, system in systems.items()))
-    return kept, align(kept)
+    return align_runs(systems)
 
 
 def _describe_odds(members: Mapping[str, System]) -> Iterator[str]:
@@ -364,18 +362,14 @@ def _as_record(row: MemberDifference) -> dict[str, Any]:
 
 def _pair_grids(systems: ByStages, levels: Mapping[str, Category], draws: int) -> Iterator[Grid]:
     """Yield the scores of all recognizers with all language models (Table 7), for categories that these answer."""
+    answered = [
+        category for category in levels.values() if not (is_siq(category.suite) and category.name in BY_TRANSCRIPT)
+    ]
     for condition, by_stages in systems.items():
-        for level, category in levels.items():
-            if is_siq(category.suite) and level in BY_TRANSCRIPT:
-                continue
-            cascades = {stages: system for stages, system in by_stages.items() if len(stages) > 1}
-            of_level = {
-                "+".join(stages): system.restrict([level])
-                for stages, system in cascades.items()
-                if level in system.by_level
-            }
-            if of_level:
-                yield _pair_grid(of_level, condition, category, draws)
+        cascades = {"+".join(stages): system for stages, system in by_stages.items() if len(stages) > 1}
+        for category in answered:
+            if scored := _restrict(cascades, category.name):
+                yield _pair_grid(scored, condition, category, draws)
 
 
 def _pair_grid(cascades: Mapping[str, System], condition: str, category: Category, draws: int) -> Grid:
@@ -384,7 +378,7 @@ def _pair_grid(cascades: Mapping[str, System], condition: str, category: Categor
     level, measure = category.name, category.measure
     raw, clips = pool.raw[level], pool.clips[level]
     drawn = resample(mean_of_defined(raw), clips, pool.clusters, draws=draws)
-    scale = measure.sign * float(measure.show_score(1.0))
+    scale = float(category.show(1.0))
     rows: dict[str, dict[str, Cell]] = {}
     for name, mean in zip(pool.systems, estimate_means(pool, level, drawn), strict=True):
         ears, _, reader = name.rpartition("+")
@@ -393,7 +387,7 @@ def _pair_grid(cascades: Mapping[str, System], condition: str, category: Categor
     bars = f"\n{INTERVAL}" if draws else ""
     columns = [Column("recognizer", "Recognizer"), *(Column(name, name + bars, ".1f") for name in readers)]
     clusters = pool.count_clusters(level)
-    notes = [*caution_lines(caution_of_raw(len(clips), clusters) if draws else None)]
+    notes = caution_lines(caution_of_raw(len(clips), clusters) if draws else None)
     notes.append(f"{measure.direction} is better; {count_units(len(clips), clusters)}")
     suite = "" if is_siq(category.suite) else f" of suite {category.suite}"
     about = f"{title(level)}{suite} {condition}".strip()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from speechiq.reducer.runs.texts import ClipTexts, can_pool, differing, read_len
 from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.levels import is_siq
+from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.scale import PAPER
 from speechiq.reducer.scores.score_matrix import align
@@ -61,56 +63,82 @@ def compare_pair(pair: SystemPair, options: ScoringOptions, clips: int = 0) -> S
 
     The details of the result are a `Comparison`.
     """
-    has_scale = is_siq(pair.suite)
-    norms = options.norms if has_scale else None
-    asked = None if not has_scale and pair.suite in (pair.asked or ()) else pair.asked
-    pool = pair.others if has_scale and not norms else ()
-    systems = list({system.name: system for system in (*pool, *pair.both)}.values())
-    if has_scale and options.rule != PAPER and not norms and len(systems) < 3:
-        raise SpeechIQError(f"weights {options.rule.label}", f"they have no effect here: {NO_SCALE}")
-    if has_scale:
-        systems = unanswerable.leave_out(systems, options.exclude)
-    kept, mismatches = intersect(_restrict(systems, pair, asked), options.allow_mismatch, norms)
+    norms = options.norms if pair.has_scale else None
+    kept, mismatches = intersect(_choose_systems(pair, norms, options), options.allow_mismatch, norms)
     by_name = {system.name: system for system in kept}
     a, b = (by_name[system.name] for system in pair.both)
-    undefined = _count_undefined(a, b)
-    if undefined:
+    if any(category.measure.may_be_undefined for category in a.levels.values()):
         kept = complete(kept)
     matrix = align(kept)
     in_order = sorted(kept, key=lambda system: system.name)
-    remarks = remark(matrix, in_order, norms) if has_scale else observe(matrix, in_order)
+    remarks = remark(matrix, in_order, norms) if pair.has_scale else observe(matrix, in_order)
     comparison = compare_scores(
         matrix,
         a.name,
         b.name,
         scale=norms.scale_of(matrix.clips) if norms else None,
         rule=options.rule,
-        asked=asked,
+        asked=pair.asked,
         draws=options.draws,
         seed=options.seed,
-        raw_only=None if has_scale else f"suite {pair.suite}: each category is compared by itself",
-    )._replace(
-        undefined={name: counts._replace(compared=len(kept[0].by_level[name])) for name, counts in undefined.items()},
-    )
-    caution = comparison.caution if has_scale else None
-    if not has_scale and options.draws:
+        raw_only=None if pair.has_scale else f"suite {pair.suite}: each category is compared by itself",
+    )._replace(undefined=_count_undefined(a, b, kept[0]))
+    caution = None
+    if pair.has_scale:
+        caution = comparison.caution
+    elif options.draws:
         caution = caution_of_raw(*matrix.smallest)
     own_scale = f"the pool of {len(kept)} systems, {options.rule.label}" if comparison.siq else None
-    scale_name = norms.title if norms else own_scale
     content = comparison_content(comparison) | {
         "caution": caution,
-        "scale": scale_name,
+        "scale": norms.title if norms else own_scale,
         "mismatches": [mismatch.text for mismatch in mismatches],
         "excluded": len(options.exclude),
         "excluded_set": options.exclude.sha256,
-        "flags": {side: system.flags._asdict() for side, system in zip("ab", (a, b), strict=True)},
+        "flags": {"a": a.flags._asdict(), "b": b.flags._asdict()},
         "identical": [list(names) for names in remarks.identical],
     }
-    notes = [*_notes_of_pair(pair, comparison, scale_name, caution, mismatches, options, remarks)]
+    notes = [*_notes_of_pair(pair, comparison, content, mismatches, options, remarks)]
     grid = comparison_grid(comparison, notes, [a.flags, b.flags])
     grids = _list_grids(grid, comparison, [pair.a.tasks, pair.b.tasks], clips)
-    warnings = list(remarks.warnings()) if has_scale else []
+    warnings = list(remarks.warnings()) if pair.has_scale else []
     return StudyResult(SCHEMA, grids, content, details=comparison, warnings=warnings)
+
+
+def _choose_systems(pair: SystemPair, norms: Norms | None, options: ScoringOptions) -> list[System]:
+    """Return A and B; for SIQ with the systems that set its scale, and without the excluded questions."""
+    if not pair.has_scale:
+        return _restrict(pair.both, pair)
+    pool = () if norms else pair.others
+    systems = list({system.name: system for system in (*pool, *pair.both)}.values())
+    if options.rule != PAPER and not norms and len(systems) < 3:
+        raise SpeechIQError(f"weights {options.rule.label}", f"they have no effect here: {NO_SCALE}")
+    return _restrict(unanswerable.leave_out(systems, options.exclude), pair)
+
+
+def _restrict(systems: Sequence[System], pair: SystemPair) -> list[System]:
+    """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
+    if pair.asked is None or (pair.has_scale and SIQ in pair.asked):
+        return list(systems)
+    common: set[str] = set()
+    if pair.has_scale:
+        common = set(pair.categories).intersection(*(system.by_level for system in systems))
+    kept = [name for name in pair.categories if name in pair.asked or name in common]
+    return [system.restrict(kept) for system in systems] if kept else list(systems)
+
+
+def _count_undefined(a: System, b: System, compared: System) -> dict[str, UndefinedItems]:
+    """Return category -> the items without a score, for categories whose measure counts them.
+
+    Args:
+        compared: A system with the items that are compared.
+    """
+    counts = {}
+    for name, category in a.levels.items():
+        if category.measure.may_be_undefined:
+            without = a.count_undefined(name), b.count_undefined(name)
+            counts[name] = UndefinedItems(*without, len(a.by_level[name]), len(compared.by_level[name]))
+    return counts
 
 
 def _list_grids(grid: Grid, comparison: Comparison, tasks: Sequence[Sequence[TaskRun]], count: int) -> list[Grid]:
@@ -169,47 +197,26 @@ def _tasks_with_texts(tasks: Sequence[TaskRun]) -> list[TaskRun]:
     return [task for task in tasks if not (is_siq(task.suite) and task.level == "understand")]
 
 
-def _restrict(systems: Sequence[System], pair: SystemPair, asked: Collection[str] | None) -> list[System]:
-    """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
-    if asked is None or (is_siq(pair.suite) and SIQ in asked):
-        return list(systems)
-    common = (
-        set(pair.categories).intersection(*(system.by_level for system in systems)) if is_siq(pair.suite) else set()
-    )
-    kept = [name for name in pair.categories if name in asked or name in common]
-    return [system.restrict(kept) for system in systems] if kept else list(systems)
-
-
-def _count_undefined(a: System, b: System) -> dict[str, UndefinedItems]:
-    """Return category -> the items without a score, for categories whose measure counts them."""
-    return {
-        name: UndefinedItems(a.count_undefined(name), b.count_undefined(name), len(a.by_level[name]), 0)
-        for name, category in a.levels.items()
-        if category.measure.may_be_undefined
-    }
-
-
 def _notes_of_pair(
     pair: SystemPair,
     comparison: Comparison,
-    scale_name: str | None,
-    caution: str | None,
+    content: Mapping[str, Any],
     mismatches: Sequence[Mismatch],
     options: ScoringOptions,
     remarks: Remarks,
 ) -> Iterator[str]:
     if mismatches:
         yield Important(f"not on equal terms: {summarize(mismatches)}")
-    yield Important(comparison.no_siq) if comparison.no_siq else f"SIQ on the scale of {scale_name}"
+    yield Important(comparison.no_siq) if comparison.no_siq else f"SIQ on the scale of {content['scale']}"
     if comparison.siq and remarks.few:
         yield Important(remarks.few)
     if comparison.draws:
-        yield from caution_lines(caution)
+        yield from caution_lines(content["caution"])
     yield from describe_undefined(comparison)
     yield from remarks.counted()
     if comparison.draws:
         yield describe_samples(comparison.draws, comparison.seed, comparison.units)
-    if comparison.left_out and is_siq(pair.suite):
+    if comparison.left_out and pair.has_scale:
         yield f"{count_of(comparison.left_out, 'bootstrap sample')} left out, in which no clip separates the systems"
     for name, category in comparison.levels.items():
         if not category.judged:
@@ -219,7 +226,7 @@ def _notes_of_pair(
     if options.exclude:
         which = shorten(options.exclude.sha256 or "")
         yield f"left out of Apply: {count_of(len(options.exclude), 'question')} of the unanswerable set {which}"
-    if not is_siq(pair.suite):
+    if not pair.has_scale:
         yield PARTS
 
 

@@ -18,10 +18,9 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_systems_of
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import NOTHING_SHARED, complete, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import describe_samples, estimate_share
 from speechiq.reducer.stats.contrast import contrast
@@ -131,8 +130,8 @@ def compare_listening(system: str, category: Category, runs: Mapping[str, System
     """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
     require_equal(differing, shared=NOTHING_SHARED)
-    kept = complete(narrow_to_shared(run.replace(name=variant) for variant, run in runs.items()))
-    pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
+    kept, pool = align_runs(runs)
+    scale = float(category.show(1.0))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
     place = pool.systems.index
     rows = [(place(a), place(b)) for a, b in pairs.values()]

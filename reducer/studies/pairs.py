@@ -14,6 +14,7 @@ from speechiq.core.files.plain import exists
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.suites import Found
 
 ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
@@ -24,7 +25,7 @@ class SystemPair(NamedTuple):
 
     Attributes:
         others: Further systems, which can set a scale.
-        asked: Names of the scores that must agree for a system to be better; None means all.
+        asked: Names of the scores that must agree for a system to be better; None means all of the suite.
     """
 
     suite: str
@@ -33,6 +34,11 @@ class SystemPair(NamedTuple):
     others: Sequence[System]
     categories: Mapping[str, Category]
     asked: Collection[str] | None
+
+    @property
+    def has_scale(self) -> bool:
+        """Return whether the suite has Z and SIQ."""
+        return is_siq(self.suite)
 
     @property
     def both(self) -> tuple[System, System]:
@@ -122,13 +128,18 @@ def pair_up(
         a, b = _distinct_names(chosen_a.by_suite[suite], chosen_b.by_suite[suite], places)
         pool = named.systems.get(suite, []) if named else []
         others = [system for system in pool if system.tasks not in (a.tasks, b.tasks)]
-        yield SystemPair(
-            suite, a, b, others, shared[suite], None if asked is None else _names_of_suite(asked, suite, shared)
-        )
+        yield SystemPair(suite, a, b, others, shared[suite], _names_of_suite(asked, suite, shared))
 
 
-def _names_of_suite(asked: Collection[str], suite: str, shared: Mapping[str, Mapping[str, Category]]) -> list[str]:
-    """Return the names of `asked` for one suite: all but those that only other suites have."""
+def _names_of_suite(
+    asked: Collection[str] | None, suite: str, shared: Mapping[str, Mapping[str, Category]]
+) -> list[str] | None:
+    """Return the names of `asked` for one suite: all but those that only other suites have; None for the whole suite.
+
+    A suite without a scale is named as a whole by its name.
+    """
+    if asked is None or (suite in asked and not is_siq(suite)):
+        return None
     elsewhere = {name for other, categories in shared.items() if other != suite for name in (other, *categories)}
     return [name for name in asked if name in (suite, *shared[suite]) or name not in elsewhere]
 
