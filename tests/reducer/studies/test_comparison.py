@@ -88,10 +88,18 @@ def test_the_clips_parts_make_up_the_difference():
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > 0
 
 
-def test_permutation_by_hand():
-    """Of the 8 ways to give signs to 1, 2, 4, two sum to 7 or -7; of those to 1, 1, 2 four reach 2."""
-    parts = np.array([[1.0, 2.0, 4.0], [1.0, -1.0, 2.0], [0.0, 0.0, 0.0]])
-    assert permute(parts).tolist() == [2 / 8, 6 / 8, 1.0]
+@pytest.mark.parametrize(
+    ("parts", "p"),
+    [
+        # Of the 8 ways to give signs to 1, 2, 4, two sum to 7 or -7; of those to 1, 1, 2 four reach 2.
+        ([[1.0, 2.0, 4.0], [1.0, -1.0, 2.0], [0.0, 0.0, 0.0]], [2 / 8, 6 / 8, 1.0]),
+        # Two systems tie in total, but for rounding.
+        ([[0.1, 0.2, -0.3], [1 / 3, -1 / 3, 0.0]], [1.0, 1.0]),
+        ([20 * [0.1, 0.2, -0.3]], [1.0]),
+    ],
+)
+def test_permutation_by_hand(parts, p):
+    assert permute(np.array(parts)).tolist() == p
 
 
 @pytest.mark.parametrize("clips", [3, 11, 14])
@@ -108,12 +116,6 @@ def test_sums_that_tie_but_for_rounding_tie(cells, unit):
     parts = np.array([cells]) * unit
     sums = np.array(list(product([1, -1], repeat=len(cells)))) @ np.array(cells)
     assert permute(parts)[0] == pytest.approx((np.abs(sums) >= abs(sum(cells))).mean(), abs=1e-12)
-
-
-def test_p_is_1_if_two_systems_tie_in_total():
-    assert permute(np.array([[0.1, 0.2, -0.3], [1 / 3, -1 / 3, 0.0]])).tolist() == [1.0, 1.0]
-    many = np.tile([[0.1, 0.2, -0.3]], 20)
-    assert permute(many).tolist() == [1.0]
 
 
 def test_permutation_is_scipys_where_it_cannot(monkeypatch):
