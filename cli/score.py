@@ -1,6 +1,7 @@
 """Define `siq score` and `siq compare`: rank systems, and test whether one of two is better."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -61,7 +62,7 @@ from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.compare import METRICS, SCHEMA, compare_metrics, compare_pair
 from speechiq.reducer.studies.comparison import SIQ
-from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up
+from speechiq.reducer.studies.pairs import choose_system, pair_up, select_runs
 from speechiq.reducer.studies.result import StudyResult
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)
@@ -296,11 +297,7 @@ def compare(
     measures, columns = _split_metrics(metrics, levels=levels, **scaling)
     rule, norms = choose_scale(norms_file, call.weights, call.clip_weights)
     options = ScoringOptions(rule, norms, read_set(exclude), call.allow_mismatch, draws=call.draws)
-
-    def find(paths: Sequence[Path]) -> SelectedRuns:
-        found = suites.find_suites(paths, call.allow_mismatch, options, measures=measures)
-        return SelectedRuns(found, {suite: found.read(suite) for suite in found.levels})
-
+    find = partial(select_runs, options=options, allow_missing=call.allow_mismatch, measures=measures)
     if runs and exists(Path(a)) and not exists(runs[-1]):
         raise SpeechIQError(
             f"siq compare {a} {b} {runs[-1]}", "RUNS come last", f"write siq compare {b} {runs[-1]} {a}"

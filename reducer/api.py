@@ -1,6 +1,7 @@
 """Read, rank and compare systems and predict failure from Python, with the defaults of the commands."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -8,7 +9,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.suite_scores import rank_systems
 from speechiq.reducer.runs.systems import Runs, System
 from speechiq.reducer.scores import norms as norms_files
-from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
@@ -19,7 +19,7 @@ from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.compare import compare_pair
 from speechiq.reducer.studies.comparison import Comparison
-from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up
+from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up, select_runs
 from speechiq.reducer.studies.prediction.data import read_tables
 from speechiq.reducer.studies.prediction.study import Prediction, gather_runs, predict_failure, read_sources
 
@@ -143,11 +143,7 @@ def compare(
         ```
     """
     options = _options(weights, clip_weights, norms, exclude, allow_mismatch, draws, seed)
-
-    def find(paths: Sequence[Path]) -> SelectedRuns:
-        found = suites.find_suites(paths, False, options)
-        return SelectedRuns(found, {name: found.read(name) for name in found.levels})
-
+    find = partial(select_runs, options=options)
     systems, paths = _split_runs(runs)
     named = _hold(systems) if systems else find(paths) if paths else None
     one, other = (choose_system(str(place), named, find) for place in (a, b))

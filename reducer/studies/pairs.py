@@ -15,7 +15,7 @@ from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import is_siq
-from speechiq.reducer.scores.suites import Found
+from speechiq.reducer.scores.suites import Found, ScoringOptions, find_suites
 
 ADVICE_NAME = "siq compare NAME_A NAME_B RUNS"
 
@@ -69,6 +69,14 @@ class SelectedRuns(NamedTuple):
             if named := [system for system in systems if system.name == name]:
                 own[suite] = named
         return self._replace(systems=own)
+
+
+def select_runs(
+    paths: Sequence[Path], options: ScoringOptions, allow_missing: bool = False, measures: Sequence[str] = ()
+) -> SelectedRuns:
+    """Read the systems of every suite in some folders; arguments are those of `suites.find_suites`."""
+    found = find_suites(paths, allow_missing, options, measures=measures)
+    return SelectedRuns(found, {suite: found.read(suite) for suite in found.levels})
 
 
 def choose_system(
