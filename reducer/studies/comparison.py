@@ -194,7 +194,9 @@ class Comparison(NamedTuple):
             rows.append(ComparisonRow(level, label, category.unit, shown, difference.side))
             if level in self.z:
                 rows.append(ComparisonRow(f"{level}_z", label, "Z", self.z[level], self.z[level].side))
-        return [*rows, *([ComparisonRow(SIQ, "SIQ", "", self.siq, self.siq.side)] if self.siq else [])]
+        if self.siq:
+            rows.append(ComparisonRow(SIQ, "SIQ", "", self.siq, self.siq.side))
+        return rows
 
     def swap(self) -> Comparison:
         """Return the comparison of B with A."""
@@ -257,8 +259,12 @@ def compare_scores(
     scores = score(pool, scale)
     row_a, row_b = pool.systems.index(a), pool.systems.index(b)
 
-    drawn = draw_gap(pool, row_a, row_b, fixed or flat(pool), draws, seed) if draws else None
-    own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pair=(row_a, row_b)) if draws and not fixed else None
+    drawn: Draws | None = None
+    own_draws: Draws | None = None
+    if draws:
+        drawn = draw_gap(pool, row_a, row_b, fixed or flat(pool), draws, seed)
+    if draws and not fixed:
+        own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pair=(row_a, row_b))
     clips = Clips.of(pool)
     gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
@@ -266,10 +272,13 @@ def compare_scores(
         level: each.discrimination / (each.discrimination.sum() * each.std) for level, each in scale.levels.items()
     }
     of_z = [gap * clips.spread(level, per_z[level]) for level, gap in gaps.items()]
-    units = {level: 1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for level, raw in pool.raw.items()}
-    shares = np.array(
-        [units[level] * scale.levels[level].weight * part for level, part in zip(gaps, of_z, strict=True)]
-    )
+    rows = []
+    for level, part in zip(gaps, of_z, strict=True):
+        unit = POINTS if scaled else 100.0
+        if raw_only:
+            unit = 1 / spread_of(pool.raw[level])
+        rows.append(unit * scale.levels[level].weight * part)
+    shares = np.array(rows)
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed, clips.clusters)
 
     levels = scores.levels.values()

@@ -199,8 +199,8 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
         if it falls below before the second strength.
 
     >>> strengths = np.array([np.nan, 20.0, 10.0])
-    >>> find_zeros(np.array([[2.0, 1.0, -1.0], [2.0, 1.0, 0.5], [2.0, -1.0, -1.0], [-1.0, -1.0, -1.0]]), strengths)
-    array([15., inf, nan, inf])
+    >>> find_zeros(np.array([[2.0, 3.0, -1.0], [2.0, 1.0, 0.0], [2.0, -1.0, 2.0], [-1.0, -1.0, -1.0]]), strengths)
+    array([12.5,  inf,  nan,  inf])
     """
     below = gaps < 0
     first = below.argmax(axis=1)
