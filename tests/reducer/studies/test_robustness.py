@@ -20,7 +20,6 @@ from speechiq.reducer.studies.robustness import (
     Measured,
     Robustness,
     find_crossings,
-    find_zeros,
     study_robustness,
 )
 from speechiq.reducer.studies.series import SeriesRun, describe_series_run
@@ -164,13 +163,6 @@ def test_conditions_are_sorted_into_series(tmp_path):
         "babble:3": ["clean", "0.5", "1"],
         "babble:3@dB": ["clean", "6 dB"],
     }
-
-
-def test_zeros_of_gaps():
-    strengths = np.array([math.nan, 20.0, 10.0, 0.0])
-    gaps = np.array([[1.0, 3.0, -1.0, -1.0], [1.0, 1.0, 1.0, 0.0], [1.0, -1.0, 2.0, 2.0]])
-    assert find_zeros(gaps, strengths)[0] == pytest.approx(12.5)
-    assert math.isinf(find_zeros(gaps, strengths)[1]) and math.isnan(find_zeros(gaps, strengths)[2])
 
 
 def test_draws_in_which_the_system_is_already_worse_on_clean_audio_are_no_crossings():
