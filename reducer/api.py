@@ -20,7 +20,7 @@ from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.compare import compare_pair
 from speechiq.reducer.studies.comparison import Comparison
 from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up, select_runs
-from speechiq.reducer.studies.prediction.data import read_tables
+from speechiq.reducer.studies.prediction.data import KeptItems, read_tables
 from speechiq.reducer.studies.prediction.study import Prediction, gather_runs, predict_failure, read_sources
 
 Place = str | PathLike[str]
@@ -197,8 +197,7 @@ def predict(
         tables,
         read_sources([Path(labels)] if labels is not None else [], tables),
         metrics=None if metrics is None else list(metrics),
-        only_errors=only_errors,
-        only_answerable=only_answerable,
+        kept=KeptItems(errors=only_errors, answerable=only_answerable),
     )
     return predict_failure(units, combine=list(combine), against=against, draws=draws, seed=seed)
 
