@@ -88,6 +88,11 @@ def complete(systems: Sequence[System]) -> list[System]:
     return [system.keep(kept) for system in systems]
 
 
+def restrict_runs(runs: Mapping[str, System], level: str) -> dict[str, System]:
+    """Return those of some runs that have scores of a category, with this one alone."""
+    return {name: system.restrict([level]) for name, system in runs.items() if level in system.by_level}
+
+
 def align_runs(runs: Mapping[str, System]) -> tuple[list[System], ScoreMatrix]:
     """Return runs by new names with the items that have a score in all of them, and these scores."""
     kept = complete(narrow_to_shared([system.replace(name=name) for name, system in runs.items()]))

@@ -28,7 +28,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import changes
 from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal, restrict_runs
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
@@ -217,7 +217,7 @@ def _compare_members(
 ) -> list[MemberDifference]:
     """Return the differences between those of the four systems that have scores of a category."""
     level, scale = category.name, float(category.show(1.0))
-    scored = _restrict(members, level)
+    scored = restrict_runs(members, level)
     pairs = [(a, b) for a, b, _ in DIFFERENCES if a in scored and b in scored]
     if not pairs:
         return []
@@ -231,11 +231,6 @@ def _compare_members(
         counts = (signs.count(1), signs.count(-1), len(signs), len(pool.clips[level]), pool.count_clusters(level))
         rows.append(MemberDifference(base, condition, category, a, b, difference.map(scale), *counts))
     return rows
-
-
-def _restrict(systems: Mapping[str, System], level: str) -> dict[str, System]:
-    """Return those of some systems that have scores of a category, with this one alone."""
-    return {name: system.restrict([level]) for name, system in systems.items() if level in system.by_level}
 
 
 def _align(systems: Mapping[str, System]) -> tuple[list[System], ScoreMatrix]:
@@ -368,7 +363,7 @@ def _pair_grids(systems: ByStages, levels: Mapping[str, Category], draws: int) -
     for condition, by_stages in systems.items():
         cascades = {"+".join(stages): system for stages, system in by_stages.items() if len(stages) > 1}
         for category in answered:
-            if scored := _restrict(cascades, category.name):
+            if scored := restrict_runs(cascades, category.name):
                 yield _pair_grid(scored, condition, category, draws)
 
 

@@ -18,7 +18,7 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_systems_of
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal, restrict_runs
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found
@@ -116,9 +116,7 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
         systems.setdefault(name, {})[str(metadata.get(LISTEN) or AUDIO)] = system
     for level, category in levels.items():
         for name, runs in systems.items():
-            of_level = {
-                variant: system.restrict([level]) for variant, system in runs.items() if level in system.by_level
-            }
+            of_level = restrict_runs(runs, level)
             if of_level.keys() <= {AUDIO}:
                 continue
             if AUDIO not in of_level:
