@@ -56,13 +56,13 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import ADVICE_FILE, build_norms, write_norms
+from speechiq.reducer.scores.pairs import choose_system, pair_up, select_runs
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
 from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.compare import METRICS, SCHEMA, compare_metrics, compare_pair
 from speechiq.reducer.studies.comparison import SIQ
-from speechiq.reducer.studies.pairs import choose_system, pair_up, select_runs
 from speechiq.reducer.studies.result import StudyResult
 
 FORMATS = ("json", "csv", "markdown", "latex", "page", HARNESS)

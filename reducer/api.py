@@ -12,6 +12,7 @@ from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.pairs import SelectedRuns, choose_system, pair_up, select_runs
 from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import NOTHING, ConfirmedSet, Found, ScoringOptions
@@ -19,7 +20,6 @@ from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.compare import compare_pair
 from speechiq.reducer.studies.comparison import Comparison
-from speechiq.reducer.studies.pairs import SelectedRuns, choose_system, pair_up, select_runs
 from speechiq.reducer.studies.prediction.data import KeptItems, read_tables
 from speechiq.reducer.studies.prediction.study import Prediction, gather_runs, predict_failure, read_sources
 

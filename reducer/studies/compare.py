@@ -24,6 +24,7 @@ from speechiq.reducer.scores import comparability
 from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.pairs import SystemPair
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.scale import PAPER
 from speechiq.reducer.scores.score_matrix import align
@@ -44,7 +45,6 @@ from speechiq.reducer.studies.comparison import (
     order_shares,
     spread_of,
 )
-from speechiq.reducer.studies.pairs import SystemPair
 from speechiq.reducer.studies.result import StudyResult
 
 PARTS = (

@@ -14,10 +14,23 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.conditions import (
+    CLIPS,
+    Paths,
+    SeriesRun,
+    compare_systems,
+    describe_series_run,
+    group_series,
+)
 from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import drop_empty_levels, narrow_to_shared
+from speechiq.reducer.scores.comparability import (
+    NOTHING_SHARED,
+    drop_empty_levels,
+    narrow_to_shared,
+    require_equal,
+)
 from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.levels import is_siq
@@ -29,12 +42,20 @@ from speechiq.reducer.stats.bootstrap import Resampled, mean_of_defined, resampl
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.reducer.studies.series import Paths, SeriesRun, describe_series_run, group_series, refuse_other_tasks
 
 #: A slope per this many units of a strength, by unit; of all others, per 1.
 PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
 #: Systems on clean audio that a scale of SIQ needs: of two, one always has the mean plus one deviation.
 FEWEST_SYSTEMS = 3
+
+
+def _refuse_other_tasks(systems: Sequence[System], runs: Sequence[SeriesRun]) -> None:
+    """Refuse systems that got other clips under one condition, or ran other tasks or settings under any two."""
+    mismatches = [mismatch for mismatch in compare_systems(systems) if mismatch.aspect not in (CLIPS, CONDITION)]
+    for condition in sorted({run.condition for run in runs}):
+        same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]
+        mismatches += [mismatch for mismatch in compare_systems(same) if mismatch.aspect == CLIPS]
+    require_equal(mismatches, shared=NOTHING_SHARED)
 
 
 class Measured(NamedTuple):
@@ -265,7 +286,7 @@ def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms
     systems = sorted(narrow_to_shared(drop_empty_levels(systems)), key=lambda system: system.name)
     runs = [describe_series_run(system) for system in systems]
     series = group_series(runs)
-    refuse_other_tasks(systems, runs)
+    _refuse_other_tasks(systems, runs)
     pool = align(systems)
     measures, without = measure_runs(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
     curves: list[Curve] = []

@@ -15,6 +15,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.levels import is_siq
+from speechiq.reducer.scores.pairs import match_name
 from speechiq.reducer.scores.remarks import explain_missing, title
 from speechiq.reducer.scores.scale import POINTS, Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
@@ -24,7 +25,6 @@ from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import ENOUGH, INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
 from speechiq.reducer.studies.comparison import SIQ
-from speechiq.reducer.studies.pairs import match_name
 from speechiq.reducer.studies.result import StudyResult
 
 FEWEST_CLIPS, FEWEST_CLUSTERS = 5, 2

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.runs.conditions import SeriesRun, describe_series_run
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.suites import ScoringOptions, find_suites
@@ -22,7 +23,6 @@ from speechiq.reducer.studies.robustness import (
     find_crossings,
     study_robustness,
 )
-from speechiq.reducer.studies.series import SeriesRun, describe_series_run
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = 12
