@@ -125,14 +125,14 @@ class Crossing(NamedTuple):
 
 
 def measure_runs(
-    pool: ScoreMatrix, runs: Sequence[SeriesRun], suite: str, draws: int, seed: int, scale: Scale | None
+    pool: ScoreMatrix, runs: Sequence[SeriesRun], suite: str, draws: int, scale: Scale | None
 ) -> tuple[list[Measured], str]:
     """Return the scores of all runs in each category of a suite, and in SIQ or else the reason why it is missing.
 
     The pool has the runs clip by clip, in their order. Without a scale of norms on its clips, the clean runs are the
     reference population. 0 draws leave the intervals out.
     """
-    levels = [_measure_level(pool, level, draws, seed) for level in pool.raw]
+    levels = [_measure_level(pool, level, draws) for level in pool.raw]
     if not is_siq(suite):
         return levels, ""
     clean = [number for number, run in enumerate(runs) if not run.condition]
@@ -144,19 +144,19 @@ def measure_runs(
     names, raw = tuple(runs[row].name for row in clean), {level: raw[clean] for level, raw in pool.raw.items()}
     scale = scale or calibrate(pool._replace(systems=names, raw=raw))
     siq = score(pool, scale).siq
-    drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
+    drawn = draw(pool, scale=scale, draws=draws).siq if draws else np.empty((0, len(runs)))
     clips = Clips.of(pool)
     resampled = Resampled(np.vstack([siq, drawn]), len(clips.names), clips.cluster_count, len(clips.names))
     return [Measured("siq", "SIQ", 1.0, resampled.estimates, resampled), *levels], ""
 
 
-def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Measured:
+def _measure_level(pool: ScoreMatrix, level: str, draws: int) -> Measured:
     category, raw = pool.levels[level], pool.raw[level]
     clips = Clips.of(pool)
     places = clips.places[level]
 
     means = mean_of_defined(raw)
-    drawn = resample(lambda counts: means(counts[:, places]), clips.names, pool.clusters, draws=draws, seed=seed)
+    drawn = resample(lambda counts: means(counts[:, places]), clips.names, pool.clusters, draws=draws)
     # The scores are those of other tables to the last bit.
     drawn = drawn._replace(values=np.vstack([raw.mean(axis=1), drawn.values[1:]]))
     scale = float(category.show(1.0))
@@ -260,7 +260,7 @@ class Robustness(NamedTuple):
         return [*lines, *self.notes]
 
 
-def study_robustness(found: Found, draws: int, seed: int = 0, norms: Norms | None = None) -> StudyResult:
+def study_robustness(found: Found, draws: int, norms: Norms | None = None) -> StudyResult:
     """Return the curves of every suite whose tasks ran under conditions, a grid per measure and series.
 
     Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out. Pages draw the
@@ -270,7 +270,7 @@ def study_robustness(found: Found, draws: int, seed: int = 0, norms: Norms | Non
     suites = [suite for suite in found.levels if suite in changed]
     if not suites:
         group_series([])
-    studies = [_study_suite(suite, found.read(suite), draws, seed, norms) for suite in suites]
+    studies = [_study_suite(suite, found.read(suite), draws, norms) for suite in suites]
     return StudyResult(
         "speechiq-robustness",
         [curve_grid(study, curves) for study in studies for curves in group_curves(study)],
@@ -282,13 +282,13 @@ def study_robustness(found: Found, draws: int, seed: int = 0, norms: Norms | Non
     )
 
 
-def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
+def _study_suite(suite: str, systems: list[System], draws: int, norms: Norms | None) -> Robustness:
     systems = sorted(narrow_to_shared(drop_empty_levels(systems)), key=lambda system: system.name)
     runs = [describe_series_run(system) for system in systems]
     series = group_series(runs)
     _refuse_other_tasks(systems, runs)
     pool = align(systems)
-    measures, without = measure_runs(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
+    measures, without = measure_runs(pool, runs, suite, draws, _scale_of(norms, pool) if is_siq(suite) else None)
     curves: list[Curve] = []
     crossings: list[Crossing] = []
     for measured in measures:
