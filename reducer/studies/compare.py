@@ -266,13 +266,12 @@ def compare_metrics(
             )
     if len(set(metrics)) < len(metrics):
         raise SpeechIQError(f"--metrics {','.join(metrics)}", "a metric is named twice", "name each once")
-    values = {name: (_by_clip(tables_a, name), _by_clip(tables_b, name)) for name in metrics}
-    clips = sorted(set.intersection(*(set(by_clip) for both in values.values() for by_clip in both)))
+    columns = [_by_clip(tables, name) for name in metrics for tables in (tables_a, tables_b)]
+    clips = sorted(set.intersection(*map(set, columns)))
     if not clips:
         raise SpeechIQError(f"--metrics {','.join(metrics)}", "the two systems share no clip with all of these")
-    rows = [(signs[name], by_clip) for name, both in values.items() for by_clip in both]
-    raw = np.array([sign * np.array([*map(by_clip.__getitem__, clips)]) for sign, by_clip in rows])
-    raw = raw.reshape(len(values), 2, len(clips))
+    raw = np.array([[*map(by_clip.__getitem__, clips)] for by_clip in columns]).reshape(len(metrics), 2, len(clips))
+    raw *= np.array([signs[name] for name in metrics])[:, None, None]
     weights = np.ones((len(metrics), len(clips)))
     for row, name in enumerate(metrics):
         if can_pool(name):
