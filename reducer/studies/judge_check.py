@@ -1,7 +1,7 @@
 """Compare a judge with the people who scored some of its answers, and correct its mean scores by them.
 
-Persons score answers on the page of `siq judge check`, whose file `runs/human_scores.py` reads. Scores from elsewhere are
-tables, which `runs/ratings.py` reads; two of them compare two judges.
+Persons score answers on the page of `siq judge check`, whose file `runs/human_scores.py` reads. Scores from elsewhere
+are tables, which `runs/ratings.py` reads; two of them compare two judges.
 """
 
 import math
