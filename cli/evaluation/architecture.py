@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.kinds import AS_RECOGNIZER, replace_engine
+from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
 
 GOLD = "gold"
 #: Options of the last stage of a system alone.

@@ -20,7 +20,8 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
-from speechiq.engines.kinds import AS_RECOGNIZER, CASCADE, CORRECTED, END_TO_END, RECOGNIZER, replace_engine
+from speechiq.engines.kinds import CASCADE, CORRECTED, END_TO_END, RECOGNIZER
+from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
 from speechiq.reducer.runs.conditions import compare_systems
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
