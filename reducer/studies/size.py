@@ -248,7 +248,7 @@ def _as_result(study: SizeStudy, scoreboard: Scoreboard) -> StudyResult:
     content = {
         "by": study.kind,
         "systems": records,
-        "line": _line_record(study),
+        "line": _line_record(study) | {"places": [{"size": size, "siq": siq} for size, siq in study.line.items()]},
         "rule": scoreboard.scale and scoreboard.scale.rule._asdict(),
         "norms": scoreboard.norms and scoreboard.norms.title,
         "bootstrap": scoreboard.bars and {"draws": scoreboard.bars.draws, "seed": scoreboard.bars.seed},
@@ -258,15 +258,9 @@ def _as_result(study: SizeStudy, scoreboard: Scoreboard) -> StudyResult:
     return StudyResult("speechiq-size", [grid, _grid_of_line(study)], content, records, tasks=tasks, details=study)
 
 
-def _line_record(study: SizeStudy) -> dict[str, Any]:
+def _line_record(study: SizeStudy) -> dict[str, Cell]:
     """Return the numbers of the line; its slopes are SIQ per tenfold size."""
-    return {
-        "slope": study.slope,
-        "slope_of_systems": study.slope_of_systems,
-        "explained": study.explained,
-        "spread": study.spread,
-        "places": [{"size": size, "siq": siq} for size, siq in study.line.items()],
-    }
+    return {name: getattr(study, name) for name in ("slope", "slope_of_systems", "explained", "spread")}
 
 
 def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
@@ -310,8 +304,7 @@ def _grid_of_line(study: SizeStudy) -> Grid:
         Column("explained", "R squared", ".3f"),
         Column("spread", "Std of\ndistances", ".2f"),
     ]
-    row: dict[str, Cell] = {"kind": KINDS[study.kind].lower(), "systems": len(study.systems), "slope": study.slope}
-    row |= {"slope_of_systems": study.slope_of_systems, "explained": study.explained, "spread": study.spread}
+    row: dict[str, Cell] = {"kind": KINDS[study.kind].lower(), "systems": len(study.systems), **_line_record(study)}
     notes = []
     if study.slope_of_systems.low < 0 < study.slope_of_systems.high:
         notes.append(Important("over other systems of this kind, the slope may be 0: the line says little"))
