@@ -42,12 +42,12 @@ from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.agreement import compare_judges
 from speechiq.reducer.studies.judge_check import (
     FEWEST,
+    check_judge,
     choose_answers,
     compare_ratings,
     compare_settings,
     compare_tables,
 )
-from speechiq.reducer.studies.judge_check import check_judge as compare
 from speechiq.reducer.studies.rejudging import choose_targets, judges_meaning, plan_judging, rejudge, write_run
 from speechiq.reducer.studies.result import StudyResult
 
@@ -155,7 +155,7 @@ def compare_judge(
     if page:
         return _write_page(answers, settings, count, page)
     by_person = read_human_scores(scores or [], {answer.id: answer for answer in answers}, settings, allow_mismatch)
-    publish(compare(answers, by_person, settings, draws=bootstrap), outputs, runs)
+    publish(check_judge(answers, by_person, settings, draws=bootstrap), outputs, runs)
 
 
 def _read_judges(runs: list[Path], allow_mismatch: bool) -> dict[str, list[JudgedRow]]:

@@ -24,7 +24,14 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.output.publish import list_outputs
 from speechiq.reducer.studies.agreement import compare_each_pair
-from speechiq.reducer.studies.prediction.data import BY, Tables, label_answers, leave_out_items, read_tables
+from speechiq.reducer.studies.prediction.data import (
+    BY,
+    KeptItems,
+    Tables,
+    label_answers,
+    leave_out_items,
+    read_tables,
+)
 from speechiq.reducer.studies.prediction.labels import Label, label_judged, read_exchanges, refuse_alike, write_labels
 from speechiq.reducer.studies.prediction.study import as_result, gather_runs, predict_failure, read_sources
 from speechiq.reducer.studies.result import StudyResult
@@ -39,20 +46,20 @@ Only = Annotated[
         "has:METRIC or no:METRIC (the metric is defined, or not)."
     ),
 ]
-#: Name of `--only` -> argument of the functions that leave out items; the last two take a metric.
-KEPT = {"errors": "only_errors", "answerable": "only_answerable", "has": "defined", "no": "undefined"}
+#: Names of `--only` that take a metric.
+OF_METRIC = ("has", "no")
 
 
-def _read_only(only: str | None, known: Sequence[str] = tuple(KEPT)) -> dict[str, Any]:
-    """Return the items that `--only` keeps, as arguments; refuse a name that is unknown or given twice."""
+def _read_only(only: str | None, known: Sequence[str] = KeptItems._fields) -> KeptItems:
+    """Return the items that `--only` keeps; refuse a name that is unknown or given twice."""
     kept: dict[str, Any] = {}
     for name in split_names(only):
         choice, _, metric = name.partition(":")
-        if choice not in known or KEPT[choice] in kept or bool(metric) != (choice in ("has", "no")):
-            names = ", ".join(f"{each}:METRIC" if each in ("has", "no") else each for each in known)
+        if choice not in known or choice in kept or bool(metric) != (choice in OF_METRIC):
+            names = ", ".join(f"{each}:METRIC" if each in OF_METRIC else each for each in known)
             raise SpeechIQError(f"--only {only}", f"{name!r} is unknown or a duplicate", f"choose from {names}")
-        kept[KEPT[choice]] = metric or True
-    return kept
+        kept[choice] = metric or True
+    return KeptItems(**kept)
 
 
 @study(
@@ -104,7 +111,7 @@ def predict_failures(
     tables = _read(call.runs, call.allow_mismatch)
     sources = read_sources(labels or [], tables)
     chosen = None if metrics is None else split_names(metrics)
-    units = gather_runs(tables, sources, metrics=chosen, **kept)
+    units = gather_runs(tables, sources, metrics=chosen, kept=kept)
     prediction = predict_failure(units, combine=combine or (), against=against, draws=call.draws)
     raters = [(source.name, source.success) for source in sources]
     agreements = compare_each_pair(raters, lambda key: key[1][0], tables.clusters, draws=call.draws)
@@ -140,7 +147,7 @@ def labels(
 ) -> None:
     """Label each answer in RUNS as a success or a failure."""
     (file,) = list_outputs([output], ["labels", "page"], force)
-    kept = {"only_errors": False, "only_answerable": False} | _read_only(only, ("errors", "answerable"))
+    kept = _read_only(only, ("errors", "answerable"))
     for option, value in {"judge": judge, "only": only}.items():
         if value and file.format == "page":
             raise SpeechIQError(
@@ -161,7 +168,7 @@ def labels(
             made = label_judged(read_exchanges(tables), judging, tables.clusters)
     else:
         made = label_answers(tables)
-    made = leave_out_items(made, tables, **kept)
+    made = leave_out_items(made, tables, kept)
     author = f"judge {judge}" if judge else BY
     refuse_alike(made.success.values(), author)
     rows = (Label(item[0], of, good, author, *item[1:]) for (of, item), good in sorted(made.success.items()))

@@ -1,6 +1,7 @@
 """Define `siq score` and `siq compare`: rank systems, and test whether one of two is better."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -36,7 +37,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.core.files.page import Page
 from speechiq.core.files.plain import check_output, exists, refuse_same
-from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join_contents
@@ -56,18 +56,12 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import LEVELS, SUITE
 from speechiq.reducer.scores.norms import ADVICE_FILE, build_norms, write_norms
+from speechiq.reducer.scores.pairs import choose_system, pair_up, select_runs
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
-from speechiq.reducer.stats.grid import Grid, Important
+from speechiq.reducer.stats.grid import Important
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.studies.compare import (
-    METRICS,
-    SelectedRuns,
-    choose_system,
-    compare_metrics,
-    compare_pair,
-    pair_up,
-)
+from speechiq.reducer.studies.compare import METRICS, SCHEMA, compare_metrics, compare_pair
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.result import StudyResult
 
@@ -303,11 +297,7 @@ def compare(
     measures, columns = _split_metrics(metrics, levels=levels, **scaling)
     rule, norms = choose_scale(norms_file, call.weights, call.clip_weights)
     options = ScoringOptions(rule, norms, read_set(exclude), call.allow_mismatch, draws=call.draws)
-
-    def find(paths: Sequence[Path]) -> SelectedRuns:
-        found = suites.find_suites(paths, call.allow_mismatch, options, measures=measures)
-        return SelectedRuns(found, {suite: found.read(suite) for suite in found.levels})
-
+    find = partial(select_runs, options=options, allow_missing=call.allow_mismatch, measures=measures)
     if runs and exists(Path(a)) and not exists(runs[-1]):
         raise SpeechIQError(
             f"siq compare {a} {b} {runs[-1]}", "RUNS come last", f"write siq compare {b} {runs[-1]} {a}"
@@ -321,18 +311,16 @@ def compare(
     required = None if levels is None else split_names(levels)
     pairs = list(pair_up(chosen_a, chosen_b, named, required, (a, b)))
     if columns:
-        comparisons = {METRICS: compare_metrics(pairs, columns, options)}
+        results = {METRICS: compare_metrics(pairs, columns, options, clips)}
     else:
-        comparisons = {pair.suite: compare_pair(pair, options) for pair in pairs}
-    grids: list[Grid] = []
-    for compared in comparisons.values():
-        say_warnings(compared.warnings)
-        grid = side_by_side.comparison_grid(compared)
-        notes = [*grid.notes, side_by_side.BRACKETS] if clips else [*grid.notes]
-        grids += [grid._replace(notes=notes), *side_by_side.clip_grids(compared, clips)]
-    contents = {suite: compared.content for suite, compared in comparisons.items()}
-    tasks = [task for each in read for task in each.found.all_tasks]
-    return StudyResult("speechiq-comparison", grids, join_contents(contents, SIQ), tasks=tasks)
+        results = {pair.suite: compare_pair(pair, options, clips) for pair in pairs}
+    return StudyResult(
+        SCHEMA,
+        [grid for result in results.values() for grid in result.grids],
+        join_contents({suite: result.content for suite, result in results.items()}, SIQ),
+        tasks=[task for each in read for task in each.found.all_tasks],
+        warnings=[warning for result in results.values() for warning in result.warnings],
+    )
 
 
 def _split_metrics(metrics: str | None, **others: object) -> tuple[list[str], list[str]]:

@@ -4,24 +4,35 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import Parameter
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from speechiq.cli.commands import examples as show_examples
-from speechiq.cli.options import EXPERT, AllowMismatch, Explain, Force, Runs, Samples, output_option, split_names
+from speechiq.cli.options import (
+    EXPERT,
+    AllowMismatch,
+    Explain,
+    Force,
+    Runs,
+    Samples,
+    output_option,
+    say_warnings,
+    split_names,
+)
 from speechiq.core.files.page import Page
 from speechiq.reducer.output.publish import command_line, list_outputs, publish
+from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.scores import norms, suites
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.suites import ScoringOptions
+from speechiq.reducer.scores.suites import NOTHING, ConfirmedSet, ScoringOptions
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
 #: Formats of commands whose output is tables.
 TABLES = ("json", "csv", "markdown", "latex")
@@ -87,7 +98,7 @@ def choose_scale(
 
 def read_set(exclude: Path | None) -> ConfirmedSet:
     """Return the set that `--exclude` names, or an empty one without it."""
-    return unanswerable.read_confirmed(exclude) if exclude else unanswerable.NOTHING
+    return unanswerable.read_confirmed(exclude) if exclude else NOTHING
 
 
 #: Shared option of the studies -> its type and default, in the order of the help; all have the mismatch and the force.
@@ -116,12 +127,18 @@ class Call(NamedTuple):
     weights: str | None
     clip_weights: str | None
 
-    def find(self) -> tuple[suites.Found, ScoringOptions]:
-        """Return the suites in the runs with the chosen levels and columns, and the options of scoring."""
+    def find(self, *, with_variants: bool = False) -> tuple[suites.Found, ScoringOptions]:
+        """Return the suites in the runs with the chosen levels and columns, and the options of scoring; print warnings.
+
+        Args:
+            with_variants: Whether the study is about runs with `listen` as well, so that none is left out.
+        """
         rule, norms = choose_scale(self.norms_file, self.weights, self.clip_weights)
         options = ScoringOptions(rule, norms, allow_mismatch=self.allow_mismatch, draws=self.draws)
         measures = split_names(self.metrics)
         found = suites.find_suites(self.runs, self.allow_mismatch, options, measures=measures, levels=self.levels)
+        left_out = warn_of_variants([*chain.from_iterable(found.variants.values())]) if with_variants else []
+        say_warnings(line for line in found.warnings if line not in left_out)
         return found, options
 
 
@@ -151,6 +168,7 @@ def study(
             runs = given.pop("runs") if takes_runs else []
             call = Call(runs, values.pop("bootstrap"), **values)
             result = function(call, **given)
+            say_warnings(result.warnings)
             publish(result, outputs, call.runs, explain, page=partial(_make_page, result))
 
         _, *own = inspect.signature(function).parameters.values()

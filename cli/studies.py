@@ -1,6 +1,5 @@
 """Define most commands of `siq study`, and the analyses of `siq paper`."""
 
-from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import OWN_FILE, write_whole
 from speechiq.reducer.output.publish import list_outputs, publish
 from speechiq.reducer.runs.signs import read_signs
-from speechiq.reducer.runs.tasks import warn_of_variants
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import SUITE, choose_levels
@@ -45,9 +43,7 @@ def listen(call: Call) -> StudyResult:
     RUNS have the same tasks with their audio and with `--metadata listen=text`, `muted` or `swapped`. The report of
     `siq score` has the same tables.
     """
-    found, _ = call.find()
-    left_out = warn_of_variants([*chain.from_iterable(found.variants.values())])
-    say_warnings(line for line in found.warnings if line not in left_out)
+    found, _ = call.find(with_variants=True)
     return study_listening(found, call.draws)
 
 
@@ -83,7 +79,6 @@ def architecture(
     if recognizer and not bases:
         raise SpeechIQError(f"--recognizer {recognizer}", "there is no --base", "add --base AUDIO_MODEL=LLM")
     found, _ = call.find()
-    say_warnings(found.warnings)
     return study_architecture(found, bases, recognizer, call.runs, call.draws)
 
 
@@ -130,7 +125,6 @@ def power(
     """
     found, options = call.find()
     suites.refuse_options_of_siq(found, norms=call.norms_file)
-    say_warnings(found.warnings)
     return plan_sizes(found, Aim(difference, power), options, pair)
 
 
@@ -151,7 +145,6 @@ def robustness(call: Call) -> StudyResult:
     system falls below another have 95 % intervals from bootstrap samples of the same clips.
     """
     found, options = call.find()
-    say_warnings(found.warnings)
     return study_robustness(found, call.draws, norms=options.norms)
 
 
@@ -183,7 +176,6 @@ def size(
     declared = read_sizes(sizes) if sizes else {}
     check_kind(by, declared)
     found, options = call.find()
-    say_warnings(found.warnings)
     if SUITE not in found.levels:
         only = ", ".join(found.levels)
         raise SpeechIQError("no SIQ in these runs", f"they have only suite {only}", "give runs of all three levels")

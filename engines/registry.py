@@ -22,6 +22,8 @@ GROUP = "speechiq.engines"
 #: Kinds of engines that run a stage of `pretrained=`.
 STAGES = ("asr", "text", "audio")
 KINDS = (*STAGES, "speech", "reply")
+#: Engine of an audio model that answers -> the one by which it transcribes before a language model.
+AS_RECOGNIZER = {"openai:": "openai-chat:"}
 
 
 class Backend(Struct, frozen=True):
@@ -165,3 +167,15 @@ def build_engine(
     engine = choose_engine(kind, model, given, setup)
     options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hints=ELSEWHERE)
     return engine(model, options, setup)
+
+
+def replace_engine(stage: str, others: Mapping[str, str]) -> str:
+    """Return a stage with another engine (a prefix with its colon), if there is another one for its engine.
+
+    >>> replace_engine("openai:gpt-4o-audio-preview", AS_RECOGNIZER), replace_engine("org/model", AS_RECOGNIZER)
+    ('openai-chat:gpt-4o-audio-preview', 'org/model')
+    """
+    for engine, other in others.items():
+        if stage.startswith(engine):
+            return other + stage.removeprefix(engine)
+    return stage

@@ -1,6 +1,7 @@
 """Read, rank and compare systems and predict failure from Python, with the defaults of the commands."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -8,20 +9,19 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.suite_scores import rank_systems
 from speechiq.reducer.runs.systems import Runs, System
 from speechiq.reducer.scores import norms as norms_files
-from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import SUITE, choose_levels
 from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.pairs import SelectedRuns, choose_system, pair_up, select_runs
 from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.suites import Found, ScoringOptions
+from speechiq.reducer.scores.suites import NOTHING, ConfirmedSet, Found, ScoringOptions
 from speechiq.reducer.scores.suites import read_systems as read_siq_systems
 from speechiq.reducer.studies import unanswerable
-from speechiq.reducer.studies.compare import SelectedRuns, choose_system, compare_pair, pair_up
+from speechiq.reducer.studies.compare import compare_pair
 from speechiq.reducer.studies.comparison import Comparison
-from speechiq.reducer.studies.prediction.data import read_tables
+from speechiq.reducer.studies.prediction.data import KeptItems, read_tables
 from speechiq.reducer.studies.prediction.study import Prediction, gather_runs, predict_failure, read_sources
-from speechiq.reducer.studies.unanswerable import ConfirmedSet
 
 Place = str | PathLike[str]
 
@@ -143,11 +143,7 @@ def compare(
         ```
     """
     options = _options(weights, clip_weights, norms, exclude, allow_mismatch, draws, seed)
-
-    def find(paths: Sequence[Path]) -> SelectedRuns:
-        found = suites.find_suites(paths, False, options)
-        return SelectedRuns(found, {name: found.read(name) for name in found.levels})
-
+    find = partial(select_runs, options=options)
     systems, paths = _split_runs(runs)
     named = _hold(systems) if systems else find(paths) if paths else None
     one, other = (choose_system(str(place), named, find) for place in (a, b))
@@ -157,8 +153,8 @@ def compare(
     chosen = suite if suite is not None else SUITE if SUITE in names else names[0] if len(names) == 1 else None
     if chosen not in names:
         raise SpeechIQError(f"suite {suite!r}", f"both systems ran {', '.join(names)}", "give suite= one of these")
-    pair = pairs[names.index(chosen)]
-    return compare_pair(pair, options).comparison
+    comparison: Comparison = compare_pair(pairs[names.index(chosen)], options).details
+    return comparison
 
 
 def predict(
@@ -201,8 +197,7 @@ def predict(
         tables,
         read_sources([Path(labels)] if labels is not None else [], tables),
         metrics=None if metrics is None else list(metrics),
-        only_errors=only_errors,
-        only_answerable=only_answerable,
+        kept=KeptItems(errors=only_errors, answerable=only_answerable),
     )
     return predict_failure(units, combine=list(combine), against=against, draws=draws, seed=seed)
 
@@ -222,7 +217,7 @@ def _options(
     if scale is not None:
         rule = norms_files.choose_weighting(scale, {"weights": weights, "clip_weights": clip_weights})
     if exclude is None:
-        exclude = unanswerable.NOTHING
+        exclude = NOTHING
     elif not isinstance(exclude, ConfirmedSet):
         exclude = unanswerable.read_confirmed(Path(exclude))
     return ScoringOptions(rule, scale, exclude, allow_mismatch, draws, seed)

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
 
 GOLD = "gold"
-#: Engine of an audio model as a system -> the one by which it transcribes before a language model.
-AS_RECOGNIZER = {"openai:": "openai-chat:"}
 #: Options of the last stage of a system alone.
 OF_LAST = ("answer", "speaks")
 
@@ -43,7 +42,8 @@ class Quartet(NamedTuple):
         hearing = [option for option in ears if not option.startswith(OF_LAST)]
         reading = [f"llm_{option}" for option in reader]
         cascades = []
-        for stage, options in ((_as_recognizer(self.audio_model), hearing), (self.recognizer, other), (GOLD, ())):
+        own_ears = replace_engine(self.audio_model, AS_RECOGNIZER)
+        for stage, options in ((own_ears, hearing), (self.recognizer, other), (GOLD, ())):
             cascades.append([f"{stage}+{self.llm}", *(f"asr_{option}" for option in options), *reading])
         return [",".join(words) for words in ([self.audio_model, *ears], *cascades)]
 
@@ -51,13 +51,6 @@ class Quartet(NamedTuple):
         """Return the words of the command that compares the four systems."""
         names = ["--base", f"{self.audio_model}={self.llm}", "--recognizer", self.recognizer]
         return ["siq", "study", "architecture", runs, *names]
-
-
-def _as_recognizer(audio_model: str) -> str:
-    for engine, same in AS_RECOGNIZER.items():
-        if audio_model.startswith(engine):
-            return same + audio_model.removeprefix(engine)
-    return audio_model
 
 
 def _read_stage(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.runs.samples import READ_BY_MODEL, READER_AGREES
-from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import CONFIDENCE
@@ -29,14 +29,6 @@ from speechiq.reducer.stats.grid import (
 )
 from speechiq.reducer.studies.groups import Gap, GroupScores
 
-#: Failures that scores hide -> heading, meaning.
-FLAGS = {
-    "unparsed": ("Unreadable", "answers without a letter"),
-    "none_of_the_above": ("None of the above", "questions answered with (E)"),
-    "incomplete_audio": ("Audio cut", "clips with incomplete audio"),
-    "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
-    "wrong_language": ("Wrong language", "transcripts in another language"),
-}
 SYSTEM = "System"
 #: The column of the kinds of systems, which is shown if they differ.
 KIND = Column("kind", "Kind", kind="type")

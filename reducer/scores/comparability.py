@@ -1,6 +1,7 @@
 """Refuse systems that differ from each other or from norms in clips, questions or tasks, or score what they share."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,7 +13,10 @@ from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.score_matrix import common_items, levels_of, refuse_missing
+from speechiq.reducer.scores.score_matrix import ScoreMatrix, align, common_items, levels_of, refuse_missing
+
+#: What studies give to `require_equal` whose runs are not compared if they differ, whatever the user allows.
+NOTHING_SHARED: Mapping[str, Collection[Item]] = MappingProxyType({"": ()})
 
 
 def intersect(
@@ -82,6 +86,17 @@ def complete(systems: Sequence[System]) -> list[System]:
                 "rerun the system without scores, or name the other levels with --levels",
             )
     return [system.keep(kept) for system in systems]
+
+
+def restrict_runs(runs: Mapping[str, System], level: str) -> dict[str, System]:
+    """Return those of some runs that have scores of a category, with this one alone."""
+    return {name: system.restrict([level]) for name, system in runs.items() if level in system.by_level}
+
+
+def align_runs(runs: Mapping[str, System]) -> tuple[list[System], ScoreMatrix]:
+    """Return runs by new names with the items that have a score in all of them, and these scores."""
+    kept = complete(narrow_to_shared([system.replace(name=name) for name, system in runs.items()]))
+    return kept, align(kept)
 
 
 def drop_empty_levels(systems: Sequence[System]) -> list[System]:

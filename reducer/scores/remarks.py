@@ -37,6 +37,14 @@ TWO_SYSTEMS = (
     "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1; "
     "use `siq compare A B`, or score on a scale: --norms FILE, or runs of more systems"
 )
+#: Failures that scores hide -> heading, meaning.
+FLAGS = {
+    "unparsed": ("Unreadable", "answers without a letter"),
+    "none_of_the_above": ("None of the above", "questions answered with (E)"),
+    "incomplete_audio": ("Audio cut", "clips with incomplete audio"),
+    "repetition": ("Repetition", "transcripts that repeat one phrase many times"),
+    "wrong_language": ("Wrong language", "transcripts in another language"),
+}
 MEANINGS = {
     "remember": "how well speech is written down",
     "understand": "how well its meaning is kept",

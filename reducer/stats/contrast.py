@@ -32,7 +32,6 @@ from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference
 #: All sign patterns are tried up to so many clusters; above, so many random ones.
 EXACT, FLIPS = 14, 9999
 PATTERN_CELLS = 2**20
-ROUNDING = 1e-9
 #: Clusters that the pooled variance counts as, beside those of a group.
 PRIOR = 2.0
 FEWEST_CLUSTERS = 2

@@ -217,11 +217,12 @@ def _inter_judge_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Gr
         f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
         for category, a, b, ordinal in sorted(judges)
     ]
-    units = name_units(row["bias"] for row in agreements)
-    bars = [describe_samples(draws, 0, units)] if draws else []
+    notes += MEANINGS
+    if draws:
+        notes.append(describe_samples(draws, 0, name_units(row["bias"] for row in agreements)))
     rows = [{**row, "title": title(row["category"]), "bias": row["bias"].map(100.0)} for row in agreements]
     statistics = ("bias", "kappa", "alpha", "spearman", "pearson", "equal")
-    return agreement_grid("Inter-judge agreement", rows, statistics, [*notes, *MEANINGS, *bars], names)
+    return agreement_grid("Inter-judge agreement", rows, statistics, notes, names)
 
 
 class Reliability(NamedTuple):

@@ -11,6 +11,7 @@ permutations: on each cluster, chance decides which system is which.
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.base import CASCADE, CORRECTED, END_TO_END, RECOGNIZER
+from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
 from speechiq.reducer.runs.conditions import compare_systems
 from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
@@ -27,10 +29,10 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import changes
 from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import complete, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal, restrict_runs
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import describe_samples, mean_of_defined, resample
 from speechiq.reducer.stats.contrast import contrast
@@ -52,7 +54,7 @@ GOLD, SPEAKS = "gold", " speaks "
 #: Number of stages of each kind of system.
 STAGES = {END_TO_END: 1, RECOGNIZER: 1, CASCADE: 2, CORRECTED: 3}
 #: Engines that need not be named, or that run the same model as another one.
-SAME_ENGINE = {"hf:": "", "openai-chat:": "openai:"}
+SAME_ENGINE = {"hf:": "", **{transcribing: engine for engine, transcribing in AS_RECOGNIZER.items()}}
 #: The four systems.
 ALONE, OWN, OTHER, REFERENCE = "end to end", "own ears", "recognizer", "reference"
 #: Levels of SIQ that are scored by transcripts; all other categories are answered by the last stage.
@@ -123,13 +125,13 @@ def study_architecture(
     rows: list[MemberDifference] = []
     grids, notes = [], dict[str, None]()
     for suite, systems in suites.items():
-        for base in chosen:
-            for condition, by_stages in systems.items():
-                members = {name: by_stages[key] for name, key in base.members.items() if key in by_stages}
-                of_base = [*_compare_levels(members, base, condition, found.levels[suite], draws)]
-                grids += [_difference_grid(of_level, draws) for of_level in of_base]
-                rows += [row for of_level in of_base for row in of_level]
-                notes |= dict.fromkeys(_describe_odds(members))
+        for base, (condition, by_stages) in product(chosen, systems.items()):
+            members = {name: by_stages[key] for name, key in base.members.items() if key in by_stages}
+            for category in found.levels[suite].values():
+                if of_category := _compare_members(members, base, condition, category, draws):
+                    grids.append(_difference_grid(of_category, draws))
+                    rows += of_category
+            notes |= dict.fromkeys(_describe_odds(members))
     missing = [line for base in chosen for line in _list_missing(base, known, found, runs)]
     if chosen and not rows:
         raise SpeechIQError(f"--base {chosen[0].audio_model}={chosen[0].language_model}", "no two systems", missing[0])
@@ -137,7 +139,9 @@ def study_architecture(
     if not grids and not pairs:
         raise SpeechIQError("no recognizer ran with a language model", fix="give runs of cascades, such as ASR+LLM")
     records = [*map(_as_record, rows)]
-    lines = [*map(Important, [*notes, *missing]), *([describe_samples(draws, 0, name_units(rows))] if draws else [])]
+    lines: list[str] = [*map(Important, [*notes, *missing])]
+    if draws:
+        lines.append(describe_samples(draws, 0, name_units(rows)))
     return StudyResult(
         "speechiq-architecture",
         [*grids, *pairs],
@@ -155,10 +159,7 @@ def plain_stage(stage: str) -> str:
     >>> plain_stage("hf:org/model"), plain_stage("openai-chat:gpt-4o-audio-preview")
     ('org/model', 'openai:gpt-4o-audio-preview')
     """
-    for engine, plain in SAME_ENGINE.items():
-        if stage.startswith(engine):
-            return plain + stage.removeprefix(engine)
-    return stage
+    return replace_engine(stage, SAME_ENGINE)
 
 
 def stages_of(system: System) -> tuple[str, ...]:
@@ -212,25 +213,16 @@ def _refuse_unknown(option: str, name: str, what: str, known: Mapping[str, None]
         raise SpeechIQError(option, f"no system of these runs has the {what} {name}", fix)
 
 
-def _compare_levels(
-    members: Mapping[str, System], base: Base, condition: str, levels: Mapping[str, Category], draws: int
-) -> Iterator[list[MemberDifference]]:
-    """Yield the differences of each category that at least two of the four systems have."""
-    for level, category in levels.items():
-        of_level = {name: system.restrict([level]) for name, system in members.items() if level in system.by_level}
-        if rows := compare_members(of_level, base, condition, category, draws):
-            yield rows
-
-
-def compare_members(
+def _compare_members(
     members: Mapping[str, System], base: Base, condition: str, category: Category, draws: int
 ) -> list[MemberDifference]:
-    """Return the differences between those of the four systems that have scores of a category, its only one."""
-    pairs = [(a, b) for a, b, _ in DIFFERENCES if a in members and b in members]
+    """Return the differences between those of the four systems that have scores of a category."""
+    level, scale = category.name, float(category.show(1.0))
+    scored = restrict_runs(members, level)
+    pairs = [(a, b) for a, b, _ in DIFFERENCES if a in scored and b in scored]
     if not pairs:
         return []
-    kept, pool = _align({name: members[name] for pair in pairs for name in pair})
-    level, scale = category.name, category.measure.sign * float(category.measure.show_score(1.0))
+    kept, pool = _align({name: scored[name] for pair in pairs for name in pair})
     place = [(pool.systems.index(a), pool.systems.index(b)) for a, b in pairs]
     compared = contrast(pool.raw[level], place, pool.clips[level], pool.clusters, draws=draws)
     scores = {system.name: system.scores[level] for system in kept}
@@ -244,9 +236,8 @@ def compare_members(
 
 def _align(systems: Mapping[str, System]) -> tuple[list[System], ScoreMatrix]:
     """Return systems by new names with the items that all have, and their scores; refuse other tasks and settings."""
-    require_equal(compare_systems([*systems.values()]), shared={"": ()})
-    kept = complete(narrow_to_shared(system.replace(name=name) for name, system in systems.items()))
-    return kept, align(kept)
+    require_equal(compare_systems([*systems.values()]), shared=NOTHING_SHARED)
+    return align_runs(systems)
 
 
 def _describe_odds(members: Mapping[str, System]) -> Iterator[str]:
@@ -367,18 +358,14 @@ def _as_record(row: MemberDifference) -> dict[str, Any]:
 
 def _pair_grids(systems: ByStages, levels: Mapping[str, Category], draws: int) -> Iterator[Grid]:
     """Yield the scores of all recognizers with all language models (Table 7), for categories that these answer."""
+    answered = [
+        category for category in levels.values() if not (is_siq(category.suite) and category.name in BY_TRANSCRIPT)
+    ]
     for condition, by_stages in systems.items():
-        for level, category in levels.items():
-            if is_siq(category.suite) and level in BY_TRANSCRIPT:
-                continue
-            cascades = {stages: system for stages, system in by_stages.items() if len(stages) > 1}
-            of_level = {
-                "+".join(stages): system.restrict([level])
-                for stages, system in cascades.items()
-                if level in system.by_level
-            }
-            if of_level:
-                yield _pair_grid(of_level, condition, category, draws)
+        cascades = {"+".join(stages): system for stages, system in by_stages.items() if len(stages) > 1}
+        for category in answered:
+            if scored := restrict_runs(cascades, category.name):
+                yield _pair_grid(scored, condition, category, draws)
 
 
 def _pair_grid(cascades: Mapping[str, System], condition: str, category: Category, draws: int) -> Grid:
@@ -387,7 +374,7 @@ def _pair_grid(cascades: Mapping[str, System], condition: str, category: Categor
     level, measure = category.name, category.measure
     raw, clips = pool.raw[level], pool.clips[level]
     drawn = resample(mean_of_defined(raw), clips, pool.clusters, draws=draws)
-    scale = measure.sign * float(measure.show_score(1.0))
+    scale = float(category.show(1.0))
     rows: dict[str, dict[str, Cell]] = {}
     for name, mean in zip(pool.systems, estimate_means(pool, level, drawn), strict=True):
         ears, _, reader = name.rpartition("+")
@@ -396,7 +383,7 @@ def _pair_grid(cascades: Mapping[str, System], condition: str, category: Categor
     bars = f"\n{INTERVAL}" if draws else ""
     columns = [Column("recognizer", "Recognizer"), *(Column(name, name + bars, ".1f") for name in readers)]
     clusters = pool.count_clusters(level)
-    notes = [*caution_lines(caution_of_raw(len(clips), clusters) if draws else None)]
+    notes = caution_lines(caution_of_raw(len(clips), clusters) if draws else None)
     notes.append(f"{measure.direction} is better; {count_units(len(clips), clusters)}")
     suite = "" if is_siq(category.suite) else f" of suite {category.suite}"
     about = f"{title(level)}{suite} {condition}".strip()

@@ -12,7 +12,7 @@ only their raw scores are compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,18 +21,22 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.runs.systems import Flags
 from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
-from speechiq.reducer.scores.remarks import explain_missing, title
+from speechiq.reducer.scores.remarks import FLAGS, explain_missing, title
 from speechiq.reducer.scores.scale import MEAN, PAPER, POINTS, Scale, Weighting, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference, Interval
-from speechiq.reducer.stats.grid import caution, count_units
+from speechiq.reducer.stats.grid import INTERVAL, UNKNOWN, Cell, Column, Grid, Important, caution, count_units
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SIQ = "siq"
+SIDES = {1: "A", -1: "B", 0: "neither"}
+RULE = "better: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
+FLAGS_MEAN = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
 NO_SCALE = (
     "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
@@ -190,7 +194,9 @@ class Comparison(NamedTuple):
             rows.append(ComparisonRow(level, label, category.unit, shown, difference.side))
             if level in self.z:
                 rows.append(ComparisonRow(f"{level}_z", label, "Z", self.z[level], self.z[level].side))
-        return [*rows, *([ComparisonRow(SIQ, "SIQ", "", self.siq, self.siq.side)] if self.siq else [])]
+        if self.siq:
+            rows.append(ComparisonRow(SIQ, "SIQ", "", self.siq, self.siq.side))
+        return rows
 
     def swap(self) -> Comparison:
         """Return the comparison of B with A."""
@@ -253,8 +259,12 @@ def compare_scores(
     scores = score(pool, scale)
     row_a, row_b = pool.systems.index(a), pool.systems.index(b)
 
-    drawn = draw_gap(pool, row_a, row_b, fixed or flat(pool), draws, seed) if draws else None
-    own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pair=(row_a, row_b)) if draws and not fixed else None
+    drawn: Draws | None = None
+    own_draws: Draws | None = None
+    if draws:
+        drawn = draw_gap(pool, row_a, row_b, fixed or flat(pool), draws, seed)
+    if draws and not fixed:
+        own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pair=(row_a, row_b))
     clips = Clips.of(pool)
     gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
@@ -262,10 +272,13 @@ def compare_scores(
         level: each.discrimination / (each.discrimination.sum() * each.std) for level, each in scale.levels.items()
     }
     of_z = [gap * clips.spread(level, per_z[level]) for level, gap in gaps.items()]
-    units = {level: 1 / spread_of(raw) if raw_only else POINTS if scaled else 100.0 for level, raw in pool.raw.items()}
-    shares = np.array(
-        [units[level] * scale.levels[level].weight * part for level, part in zip(gaps, of_z, strict=True)]
-    )
+    rows = []
+    for level, part in zip(gaps, of_z, strict=True):
+        unit = POINTS if scaled else 100.0
+        if raw_only:
+            unit = 1 / spread_of(pool.raw[level])
+        rows.append(unit * scale.levels[level].weight * part)
+    shares = np.array(rows)
     p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed, clips.clusters)
 
     levels = scores.levels.values()
@@ -334,3 +347,80 @@ def order_shares(clips: Sequence[str], shares: np.ndarray, levels: Sequence[str]
     total = shares.sum(axis=0)
     order = np.argsort(-np.abs(total), kind="stable")
     return [ClipShare(clips[i], float(total[i]), dict(zip(levels, shares[:, i].tolist(), strict=True))) for i in order]
+
+
+def comparison_grid(comparison: Comparison, notes: Sequence[str] = (), flags: Sequence[Flags] = ()) -> Grid:
+    """Return the grid of differences: the rows of the comparison, then the flags of A and B; verdict and notes below.
+
+    Args:
+        notes: Lines that follow the verdict.
+    """
+    columns = [
+        Column("name", ""),
+        Column("a", "A", ".2f"),
+        Column("b", "B", ".2f"),
+        Column("difference", f"A - B\n{INTERVAL}", "+.2f"),
+        Column("p", "p", ".4f"),
+        Column("better", "better"),
+    ]
+    rows: list[dict[str, Cell]] = []
+    styles = []
+    for row in comparison.rows:
+        name = " ".join(filter(None, (row.label, row.unit)))
+        scores: dict[str, Cell] = {"difference": row.difference.estimate}
+        scores |= {part: getattr(row.difference, part) for part in ("a", "b", "p")}
+        rows.append({"name": name, **scores, "better": better_of(row)})
+        styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
+    flag_rows = [*_flag_rows(flags)]
+    notes = [Important(verdict(comparison)), *notes, *_explain_conflicts(comparison), RULE]
+    if flags:
+        notes.append(FLAGS_MEAN)
+    heading = f"A: {comparison.a}\nB: {comparison.b}"
+    return Grid(heading, columns, [*rows, *flag_rows], notes, [*styles, *[""] * len(flag_rows)])
+
+
+def _flag_rows(flags: Sequence[Flags]) -> Iterator[dict[str, Cell]]:
+    """Yield a row for each flag that A or B has."""
+    for flag, (name, _) in FLAGS.items():
+        shares = [getattr(of_system, flag) for of_system in flags]
+        if any(share is not None for share in shares):
+            a, b = (UNKNOWN if share is None else f"{100 * share:.1f}" for share in shares)
+            yield {"name": f"{name} %", "a": a, "b": b}
+
+
+def better_of(row: ComparisonRow) -> str:
+    """Return the system that the interval speaks for: A, B or neither; a dash without draws."""
+    return UNKNOWN if math.isnan(row.difference.low) else SIDES[row.side]
+
+
+def verdict(comparison: Comparison) -> str:
+    """Return who is better by the one rule: every interval that was asked for excludes 0 in favor of that system."""
+    if not comparison.draws:
+        return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
+    if comparison.better:
+        side = "A" if comparison.better == comparison.a else "B"
+        return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.asked)}"
+    parts = []
+    for sign, word in SIDES.items():
+        if names := [name for name, each in comparison.sides.items() if each == sign]:
+            better = f"{word} is better" if sign else word
+            parts.append(f"{better} in {', '.join(names)}")
+    needed = f"in all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "in that row"
+    return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
+
+
+def _explain_conflicts(comparison: Comparison) -> Iterator[str]:
+    """Yield why the p value and the interval of a row say different things, if they do."""
+    for scaled in (False, True):
+        rows = [row for row in comparison.conflicts if (row.unit in ("Z", "")) == scaled]
+        names = ", ".join(f"{row.label} {row.unit}".strip() for row in rows)
+        if scaled and rows:
+            yield Important(
+                f"{names}: p asks whether these clips separate A from B on a scale that is held fixed; the interval is "
+                "for other clips, which may count more and, without norms, set another scale"
+            )
+        elif rows:
+            yield Important(
+                f"{names}: p asks whether swapping A and B clip by clip gives such a difference; the interval is that "
+                "of the mean on other clips. With few clips, or one large difference, only more clips decide"
+            )

@@ -147,13 +147,14 @@ def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int, no
     for name in COEFFICIENTS:
         columns.append(Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"))
         columns.append(Column(f"{name}_p", "p", ".2g", below=name))
-    notes = [
+    lines = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",
         "intervals cover the choice of systems, not that of clips",
-        *([f"no intervals below {FEWEST} systems"] if systems < FEWEST else []),
         *notes,
     ]
-    return Grid(f"Correlation with {ranks}", columns, records, notes)
+    if systems < FEWEST:
+        lines.insert(2, f"no intervals below {FEWEST} systems")
+    return Grid(f"Correlation with {ranks}", columns, records, lines)
 
 
 def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]]:

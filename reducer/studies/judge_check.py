@@ -1,14 +1,15 @@
 """Compare a judge with the people who scored some of its answers, and correct its mean scores by them.
 
-Persons score answers on the page of `siq judge check`, whose file `human_scores.py` reads. Scores from elsewhere are
-tables, which `ratings.py` reads; two of them compare two judges.
+Persons score answers on the page of `siq judge check`, whose file `runs/human_scores.py` reads. Scores from elsewhere
+are tables, which `runs/ratings.py` reads; two of them compare two judges.
 """
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,35 +36,6 @@ SHARES = "scores are shares of their scales, which differ"
 MEAN, MAJORITY = "mean of people", "majority of people"
 
 
-class CheckedRubric(NamedTuple):
-    """Describe what persons' scores show about a judge with one rubric.
-
-    Attributes:
-        groups: A record for all answers, then for each system and category with enough scores: the number of
-            `answers`, and of the `scored` ones the agreement of judge A and person B; bias and means (`judge` and
-            `corrected`) are on the scale of the rubric.
-        left_out: Names of systems and categories with too few scores for a group of their own.
-        grades: The grades that occur, lowest first.
-        confusion: Number of answers by (grade of the person, grade of the judge).
-        unjudged: Number of answers without a score of the judge; they count in nothing.
-        persons: Agreement of each two persons who both scored at least `FEWEST` answers (`compare_each_pair`).
-    """
-
-    rubric: Rubric
-    groups: list[dict[str, Any]]
-    left_out: list[str]
-    grades: list[int]
-    confusion: np.ndarray
-    unjudged: int
-    persons: list[dict[str, Any]]
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """Return the numbers of the rubric as a record for files."""
-        rubric = {"rubric": self.rubric.name, "rubric_sha256": self.rubric.sha256, "scale": self.rubric.scale}
-        return self._asdict() | rubric
-
-
 def check_judge(
     answers: Sequence[JudgedRow], scores: HumanScores, settings: StoredJudge, *, draws: int = 1000
 ) -> StudyResult:
@@ -75,22 +47,25 @@ def check_judge(
     for answer in answers:
         rubrics.setdefault(settings.rubric_of(answer.task).sha256, []).append(answer)
     means = average(scores)
-    counts = {key: _count_scored(rows, means) for key, rows in rubrics.items()}
-    if max(counts.values()) < FEWEST:
+    scored = {key: _list_scored(of_rubric, means) for key, of_rubric in rubrics.items()}
+    most = max(map(len, scored.values()))
+    if most < FEWEST:
         raise SpeechIQError(
-            f"{count_of(max(counts.values()), 'answer')} with a score of the judge and of a person",
+            f"{count_of(most, 'answer')} with a score of the judge and of a person",
             fix=f"score at least {FEWEST}, better 30 or more",
         )
-    enough = [rubrics[key] for key, count in counts.items() if count >= FEWEST]
-    checked = [_check_rubric(rows, means, scores, settings, draws) for rows in enough]
-    about = {"judge": settings.name, "judging": settings.sha256, "persons": list(scores)}
-    return StudyResult(
-        SCHEMA,
-        [grid for of_rubric in checked for grid in _check_grids(of_rubric, settings)],
-        about | {"rubrics": [of_rubric.record for of_rubric in checked]},
-        [{"rubric": of_rubric.rubric.name} | group for of_rubric in checked for group in of_rubric.groups],
-        tasks=settings.tasks,
-    )
+    grids: list[Grid] = []
+    records: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for key, of_rubric in rubrics.items():
+        if len(scored[key]) >= FEWEST:
+            rubric = settings.rubric_of(of_rubric[0].task)
+            record = _check_rubric(of_rubric, means, scores, rubric, draws)
+            grids += _check_grids(record, rubric, settings.name)
+            records.append(record)
+            rows += [{"rubric": rubric.name} | group for group in record["groups"]]
+    content = {"judge": settings.name, "judging": settings.sha256, "persons": list(scores), "rubrics": records}
+    return StudyResult(SCHEMA, grids, content, rows, tasks=settings.tasks)
 
 
 def compare_settings(
@@ -102,15 +77,19 @@ def compare_settings(
     clips. `gain` is the Pearson correlation minus that of the first judge.
     """
     means = average(scores)
-    points = {name: _points_by_id(answers) for name, answers in judges.items()}
+    points: dict[str, dict[str, float]] = {}
+    for name, of_judge in judges.items():
+        points[name] = {answer.id: answer.stored.points for answer in _list_judged(of_judge)}
     shared = sorted(set(means).intersection(*points.values()))
     if len(shared) < FEWEST:
         fault = f"{count_of(len(shared), 'answer')} with a score of every judge and of a person"
         raise SpeechIQError(fault, fix=f"give runs of the same answers, {FEWEST} or more of them scored")
-    answers = [answer for of_judge in judges.values() for answer in of_judge]
+    answers = [*chain.from_iterable(judges.values())]
     clip_of = {answer.id: answer.item[0] for answer in answers}
     person = np.array([means[key] for key in shared])
-    given = {name: np.array([of_judge[key] for key in shared]) for name, of_judge in points.items()}
+    given: dict[str, np.ndarray] = {}
+    for name, by_id in points.items():
+        given[name] = np.array([by_id[key] for key in shared])
     rows = _compare_on_shared(given, person, [clip_of[key] for key in shared], _name_clusters(answers), draws)
     columns = [Column("judge", "Judge"), Column("scored", "Scored", "d"), Column("gain", f"Gain\n{INTERVAL}", "+.2f")]
     notes = ["Gain: Pearson minus that of the first row, on the same answers", BIAS]
@@ -141,45 +120,52 @@ def _compare_on_shared(
     return rows
 
 
-def _points_by_id(answers: Sequence[JudgedRow]) -> dict[str, float]:
-    """Return the id of each judged answer -> its points."""
-    return {answer.id: answer.stored.points for answer in answers if not math.isnan(answer.stored.points)}
+def _list_judged(answers: Iterable[JudgedRow]) -> list[JudgedRow]:
+    """Return the answers with a score of the judge."""
+    return [answer for answer in answers if not math.isnan(answer.stored.points)]
 
 
-def _count_scored(answers: Sequence[JudgedRow], means: Mapping[str, float]) -> int:
-    return sum(answer.id in means and not math.isnan(answer.stored.points) for answer in answers)
+def _list_scored(answers: Iterable[JudgedRow], means: Mapping[str, float]) -> list[JudgedRow]:
+    """Return the answers with a score of the judge and of a person."""
+    return [answer for answer in _list_judged(answers) if answer.id in means]
 
 
 def _check_rubric(
-    answers: Sequence[JudgedRow],
-    means: Mapping[str, float],
-    scores: HumanScores,
-    settings: StoredJudge,
-    draws: int,
-) -> CheckedRubric:
-    rubric = settings.rubric_of(answers[0].task)
-    judged = [answer for answer in answers if not math.isnan(answer.stored.points)]
+    answers: Sequence[JudgedRow], means: Mapping[str, float], scores: HumanScores, rubric: Rubric, draws: int
+) -> dict[str, Any]:
+    """Return what persons' scores show about a judge with one rubric, as a record for files.
+
+    `groups` has a record for all answers, then for each system and category with enough scores: the number of
+    `answers`, and of the `scored` ones the agreement of judge A and person B; bias and means (`judge` and `corrected`)
+    are on the scale of the rubric. Other groups are `left_out`. `confusion` has the number of answers by (grade of the
+    person, grade of the judge), both of `grades`. `unjudged` answers count in nothing. `persons` has the agreement of
+    each two persons who both scored at least `FEWEST` answers (`compare_each_pair`).
+    """
+    judged = _list_judged(answers)
     groups, left_out = [], []
     for (system, category), members in _group_answers(judged).items():
-        if _count_scored(members, means) >= FEWEST:
+        if len(_list_scored(members, means)) >= FEWEST:
             groups.append({"system": system, "category": category} | _compare_group(members, means, rubric, draws))
         else:
             left_out.append(" ".join(filter(None, (system, category))))
-    points = [(means[answer.id], answer.stored.points) for answer in judged if answer.id in means]
+    points = [(means[answer.id], answer.stored.points) for answer in _list_scored(judged, means)]
     grades, confusion = count_by_grade(np.array(points))
     clips = {answer.id: answer.item[0] for answer in answers}
-    clusters = _name_clusters(answers)
     rated: list[tuple[str, dict[str, float]]] = []
     for person, by_id in scores.items():
         rated.append((person, {id: score for id, score in by_id.items() if id in clips}))
-    persons = compare_each_pair(
-        rated,
-        clips.__getitem__,
-        clusters,
-        fewest=FEWEST,
-        draws=draws,
-    )
-    return CheckedRubric(rubric, groups, left_out, grades, confusion, len(answers) - len(judged), persons)
+    persons = compare_each_pair(rated, clips.__getitem__, _name_clusters(answers), fewest=FEWEST, draws=draws)
+    return {
+        "rubric": rubric.name,
+        "groups": groups,
+        "left_out": left_out,
+        "grades": grades,
+        "confusion": confusion,
+        "unjudged": len(answers) - len(judged),
+        "persons": persons,
+        "rubric_sha256": rubric.sha256,
+        "scale": rubric.scale,
+    }
 
 
 def _name_clusters(answers: Sequence[JudgedRow]) -> dict[str, str]:
@@ -207,8 +193,8 @@ def _compare_group(
     scored, clusters = ~np.isnan(person), _name_clusters(answers)
     numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws)._asdict()
     corrected = correct(judge, person, clips.tolist(), rubric.scale, clusters)
-    counts = {"answers": len(judge), "scored": corrected.n}
-    return counts | numbers | {"judge": float(judge.mean()), "corrected": corrected}
+    means_of_group = {"judge": float(judge.mean()), "corrected": corrected}
+    return {"answers": len(judge), "scored": corrected.n, **numbers, **means_of_group}
 
 
 def count_by_grade(points: np.ndarray) -> tuple[list[int], np.ndarray]:
@@ -223,38 +209,37 @@ def count_by_grade(points: np.ndarray) -> tuple[list[int], np.ndarray]:
     return grades, confusion_matrix(person, judge, labels=grades)
 
 
-def _check_grids(checked: CheckedRubric, settings: StoredJudge) -> Iterator[Grid]:
+def _check_grids(checked: Mapping[str, Any], rubric: Rubric, judge: str) -> Iterator[Grid]:
     """Yield the grids of one rubric: agreement, corrected scores, the judge's grades by the person's, and persons."""
-    rubric = checked.rubric
     low, high = rubric.scale
     names = [Column("system", "System"), Column("category", "Category")]
-    rows = [
-        group | {"system": group["system"] or "all", "category": group["category"] or "all"} for group in checked.groups
+    rows: list[dict[str, Any]] = []
+    shares: list[dict[str, Any]] = []
+    for group in checked["groups"]:
+        row = group | {"system": group["system"] or "all", "category": group["category"] or "all"}
+        corrected = row["corrected"].map(1 / (high - low), -low / (high - low))
+        rows.append(row)
+        shares.append(row | {"judge": rubric.as_share(row["judge"]), "corrected": corrected})
+    notes = [BIAS]
+    if checked["left_out"]:
+        notes.append(f"fewer than {FEWEST} scored answers: {', '.join(checked['left_out'])}")
+    if checked["unjudged"]:
+        notes.append(f"answers without a score of the judge, which count in nothing: {checked['unjudged']}")
+    title = f"Judge {judge} against people, rubric {rubric.name} ({low} to {high})"
+    statistics = ("kappa", "spearman", "pearson", "bias")
+    yield agreement_grid(title, rows, statistics, notes, [*names, Column("scored", "Scored", "d")])
+    columns = [
+        *names,
+        Column("answers", "Answers", "d"),
+        Column("judge", "Judge", ".1f", factor=100),
+        Column("corrected", f"Corrected\n{INTERVAL}", ".1f", factor=100),
     ]
-    yield agreement_grid(
-        f"Judge {settings.name} against people, rubric {rubric.name} ({low} to {high})",
-        rows,
-        ("kappa", "spearman", "pearson", "bias"),
-        [BIAS, *_check_notes(checked)],
-        [*names, Column("scored", "Scored", "d")],
-    )
-    scale = 1 / (high - low), -low / (high - low)
-    shares = [row | {"judge": rubric.as_share(row["judge"]), "corrected": row["corrected"].map(*scale)} for row in rows]
-    yield Grid(
-        "Mean scores in % of the scale",
-        [
-            *names,
-            Column("answers", "Answers", "d"),
-            Column("judge", "Judge", ".1f", factor=100),
-            Column("corrected", f"Corrected\n{INTERVAL}", ".1f", factor=100),
-        ],
-        shares,
-        ["corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"],
-    )
-    if len(checked.grades) <= MOST_GRADES:
-        yield grade_grid(checked.grades, checked.confusion)
-    if checked.persons:
-        yield agreement_grid("Agreement of people", checked.persons, ["kappa"])
+    meaning = "corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"
+    yield Grid("Mean scores in % of the scale", columns, shares, [meaning])
+    if len(checked["grades"]) <= MOST_GRADES:
+        yield grade_grid(checked["grades"], checked["confusion"])
+    if checked["persons"]:
+        yield agreement_grid("Agreement of people", checked["persons"], ["kappa"])
 
 
 def grade_grid(grades: Sequence[int], confusion: np.ndarray) -> Grid:
@@ -265,13 +250,6 @@ def grade_grid(grades: Sequence[int], confusion: np.ndarray) -> Grid:
         rows.append({"person": name} | dict(zip(names, counts, strict=True)))
     columns = [Column(name, f"judge {name}", "d") for name in names]
     return Grid("Answers by grade", [Column("person", "Person"), *columns], rows)
-
-
-def _check_notes(checked: CheckedRubric) -> Iterator[str]:
-    if checked.left_out:
-        yield f"fewer than {FEWEST} scored answers: {', '.join(checked.left_out)}"
-    if checked.unjudged:
-        yield f"answers without a score of the judge, which count in nothing: {checked.unjudged}"
 
 
 def choose_answers(answers: Sequence[JudgedRow], count: int, seed: int) -> list[JudgedRow]:
@@ -321,11 +299,12 @@ def compare_ratings(ratings: Ratings, draws: int) -> StudyResult:
     if people:
         grids.append(_people_grid(people))
     if grades:
-        marks, confusion = _count_grades(ratings)
+        means = average(ratings.people)
+        marks, confusion = count_by_grade(np.array([(means[key], ratings.judge[key]) for key in ratings.scored]))
         if len(marks) <= MOST_GRADES:
             content |= {"grades": marks, "confusion": confusion}
             grids.append(grade_grid(marks, confusion))
-    content |= {"answers": len(ratings.answers), "unjudged": _count_unjudged(ratings)}
+    content |= {"answers": len(ratings.answers), "unjudged": len(ratings.answers) - len(ratings.judge)}
     return StudyResult(SCHEMA, grids, content, [*combined, *records])
 
 
@@ -382,7 +361,7 @@ def _describe(ratings: Ratings, combined: Sequence[Mapping[str, Any]], differ: b
         yield SHARES
     if any(record["b"] == MAJORITY for record in combined):
         yield f"{MAJORITY}: the score that more than half gave; answers without one are left out of its row"
-    if unjudged := _count_unjudged(ratings):
+    if unjudged := len(ratings.answers) - len(ratings.judge):
         yield f"answers without a score of the judge, which count in nothing of the judge: {unjudged}"
     if unscored := len(ratings.judge) - len(ratings.scored):
         yield f"answers of the judge without a score of a person: {unscored}"
@@ -401,15 +380,6 @@ def _describe_draws(answers: Collection[Key]) -> Iterator[str]:
             f"Few questions ({questions} of {count_of(len(answers), 'answer')}): the intervals are unreliable, since "
             "answers to one question are alike"
         )
-
-
-def _count_unjudged(ratings: Ratings) -> int:
-    return len(ratings.answers) - len(ratings.judge)
-
-
-def _count_grades(ratings: Ratings) -> tuple[list[int], np.ndarray]:
-    means = average(ratings.people)
-    return count_by_grade(np.array([(means[key], ratings.judge[key]) for key in ratings.scored]))
 
 
 def compare_tables(files: Sequence[Path], draws: int, allow_mismatch: bool = False) -> StudyResult:

@@ -18,10 +18,9 @@ from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System, read_systems_of
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import complete, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import NOTHING_SHARED, align_runs, require_equal, restrict_runs
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import title
-from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import describe_samples, estimate_share
 from speechiq.reducer.stats.contrast import contrast
@@ -117,9 +116,7 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
         systems.setdefault(name, {})[str(metadata.get(LISTEN) or AUDIO)] = system
     for level, category in levels.items():
         for name, runs in systems.items():
-            of_level = {
-                variant: system.restrict([level]) for variant, system in runs.items() if level in system.by_level
-            }
+            of_level = restrict_runs(runs, level)
             if of_level.keys() <= {AUDIO}:
                 continue
             if AUDIO not in of_level:
@@ -130,9 +127,9 @@ def _pair_runs(found: Found, suite: str) -> Iterator[tuple[str, Category, dict[s
 def compare_listening(system: str, category: Category, runs: Mapping[str, System], draws: int, seed: int) -> Listening:
     """Compare the runs of one system in one category: `audio` and each variant that was run -> the scores."""
     differing = [mismatch for mismatch in compare_systems([*runs.values()]) if mismatch.aspect not in (CLIPS, LISTEN)]
-    require_equal(differing)
-    kept = complete(narrow_to_shared(run.replace(name=variant) for variant, run in runs.items()))
-    pool, scale = align(kept), category.measure.sign * float(category.measure.show_score(1.0))
+    require_equal(differing, shared=NOTHING_SHARED)
+    kept, pool = align_runs(runs)
+    scale = float(category.show(1.0))
     pairs = {variant: (TEXT, AUDIO) if variant == TEXT else (AUDIO, variant) for variant in runs if variant != AUDIO}
     place = pool.systems.index
     rows = [(place(a), place(b)) for a, b in pairs.values()]

@@ -124,10 +124,6 @@ class GivenRanks:
         """Return the clips that at least one person ranked."""
         return sorted(set().union(*self.ranks.values()))
 
-    def of_all(self, people: Collection[str]) -> list[str]:
-        """Return the clips that all of some people ranked."""
-        return [clip for clip in self.clips if all(clip in self.ranks[person] for person in people)]
-
 
 def is_saved_page(file: Path) -> bool:
     """Return whether a file was saved from the page, and is not a table of ranks."""
@@ -329,10 +325,9 @@ def _agreement_grid(ranked: MeanRanks, given: GivenRanks) -> Grid:
         names = sorted(orders[0])
         agreed = concordance(np.array([[order[card] for card in names] for order in orders]))
         rows.append({"clip": clip, "people": len(orders), "ranked": len(names), "w": agreed.w, "p": agreed.p})
-    common = given.of_all(ranked.people)
-    places = [ranked.clips.index(clip) for clip in common]
-    if common:
-        name, systems = f"mean of {count_of(len(common), 'clip')}", len(ranked.systems)
+    places = np.flatnonzero(~np.isnan(ranked.ranks).any(axis=(0, 2)))
+    if len(places):
+        name, systems = f"mean of {count_of(len(places), 'clip')}", len(ranked.systems)
         agreed = concordance(ranked.ranks[:, places].mean(axis=1))
         rows.append({"clip": name, "people": len(ranked.people), "ranked": systems, "w": agreed.w, "p": agreed.p})
     columns = [
@@ -346,6 +341,7 @@ def _agreement_grid(ranked: MeanRanks, given: GivenRanks) -> Grid:
         "W: 1 if all people have the same order, 0 if they have none in common; corrected for ties",
         "p: share of orders at random with a W as large",
         "the last row compares the mean ranks of the systems, on the clips that everyone ranked",
-        *(["W needs two people"] if len(ranked.people) < 2 else []),
     ]
+    if len(ranked.people) < 2:
+        notes.append("W needs two people")
     return Grid("Agreement of people", columns, rows, notes)

@@ -21,6 +21,7 @@ class StudyResult:
         lines: What is printed below the tables.
         tasks: The tasks that it was computed from.
         details: What pages draw in addition to the tables; its study says what that is.
+        warnings: Possible mistakes of the user, a line each, which are printed on stderr.
     """
 
     schema: str
@@ -30,3 +31,4 @@ class StudyResult:
     lines: Sequence[str] = ()
     tasks: Sequence[TaskRun] = ()
     details: Any = None
+    warnings: Sequence[str] = ()

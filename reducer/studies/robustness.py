@@ -14,11 +14,23 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.conditions import CLIPS, compare_systems
-from speechiq.reducer.runs.results_file import CONDITION, name_under
+from speechiq.reducer.runs.conditions import (
+    CLIPS,
+    Paths,
+    SeriesRun,
+    compare_systems,
+    describe_series_run,
+    group_series,
+)
+from speechiq.reducer.runs.results_file import CONDITION
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import estimate_means
-from speechiq.reducer.scores.comparability import drop_empty_levels, narrow_to_shared, require_equal
+from speechiq.reducer.scores.comparability import (
+    NOTHING_SHARED,
+    drop_empty_levels,
+    narrow_to_shared,
+    require_equal,
+)
 from speechiq.reducer.scores.draws import Clips, draw
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.levels import is_siq
@@ -30,100 +42,20 @@ from speechiq.reducer.stats.bootstrap import Resampled, mean_of_defined, resampl
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.siq_tasks.conditions.spec import Step, parse_condition
 
-CLEAN = "clean"
-#: System -> the places of its runs of a series in the list of all runs, from clean audio to the severest condition.
-Paths = dict[str, list[int]]
 #: A slope per this many units of a strength, by unit; of all others, per 1.
 PER = {"dB": 10.0, "k": 10.0, "Hz": 1000.0}
 #: Systems on clean audio that a scale of SIQ needs: of two, one always has the mean plus one deviation.
 FEWEST_SYSTEMS = 3
 
 
-class SeriesRun(NamedTuple):
-    """Hold a system under one condition.
-
-    Attributes:
-        name: Name of both, as in tables.
-        system: Name of the system alone.
-        condition: The condition; empty for clean audio.
-        series: The condition without its strength, such as `white` or `codec:opus`; empty for clean audio.
-        strength: The strength, in `unit`; NaN for clean audio.
-        severity: What runs of a series are ordered by, the mildest first.
-    """
-
-    name: str
-    system: str
-    condition: str = ""
-    series: str = ""
-    strength: float = math.nan
-    unit: str = ""
-    severity: float = -math.inf
-
-    @property
-    def label(self) -> str:
-        """Return the strength with its unit, or `clean`."""
-        return f"{self.strength:g}{self.unit and f' {self.unit}'}" if self.condition else CLEAN
-
-
-def describe_series_run(system: System) -> SeriesRun:
-    """Return which system a run is of, and under which condition."""
-    condition = next((str(text) for task in system.tasks if (text := task.metadata.get(CONDITION))), "")
-    if not condition:
-        return SeriesRun(system.name, system.name)
-    name = system.name.removesuffix(name_under("", {CONDITION: condition}))
-    *before, last = parse_condition(condition)
-    series = "+".join([*(step.text for step in before), _without_strength(last)])
-    # Kinds without a strength that changes nothing, codecs and bands, and ratios to noise get worse as it falls.
-    severity = abs(last.strength - last.neutral) if math.isfinite(last.neutral) else -last.strength
-    return SeriesRun(system.name, name, condition, series, last.strength, last.unit, severity)
-
-
-def _without_strength(step: Step) -> str:
-    """Return the key that steps of other strengths share with it: kind, name, scale and side of the neutral strength.
-
-    Slower and faster speech get worse in opposite directions.
-
-    >>> [_without_strength(*parse_condition(text)) for text in ("speed:1.25", "speed:0.8", "babble:3@6dB")]
-    ['speed', 'speed below 1', 'babble:3@dB']
-    """
-    name = ":".join(part for part in (step.kind, step.name) if part) + step.scale
-    if math.isinf(step.neutral) or not step.strength < step.neutral:
-        return name
-    return f"{name} below {step.neutral:g}{step.unit and f' {step.unit}'}"
-
-
-def group_series(runs: Sequence[SeriesRun]) -> dict[str, Paths]:
-    """Return series -> the runs of its systems, the clean runs among them."""
-    series = sorted({run.series for run in runs if run.condition})
-    if not series:
-        raise SpeechIQError(
-            "no run under a condition", "run the same tasks with --metadata condition=white@10dB, into the same folder"
-        )
-    clean = {run.system for run in runs if not run.condition}
-    if missing := sorted({run.system for run in runs} - clean):
-        raise SpeechIQError(
-            f"system {missing[0]!r} has no run on clean audio, from which losses are counted",
-            fix="run its tasks without condition=",
-        )
-    order = sorted(range(len(runs)), key=lambda row: (runs[row].system, runs[row].severity))
-    grouped: dict[str, Paths] = {name: {} for name in series}
-    for name, paths in grouped.items():
-        systems = {run.system for run in runs if run.series == name}
-        for row in order:
-            if runs[row].system in systems and runs[row].series in ("", name):
-                paths.setdefault(runs[row].system, []).append(row)
-    return grouped
-
-
-def refuse_other_tasks(systems: Sequence[System], runs: Sequence[SeriesRun]) -> None:
+def _refuse_other_tasks(systems: Sequence[System], runs: Sequence[SeriesRun]) -> None:
     """Refuse systems that got other clips under one condition, or ran other tasks or settings under any two."""
     mismatches = [mismatch for mismatch in compare_systems(systems) if mismatch.aspect not in (CLIPS, CONDITION)]
     for condition in sorted({run.condition for run in runs}):
         same = [system for system, run in zip(systems, runs, strict=True) if run.condition == condition]
         mismatches += [mismatch for mismatch in compare_systems(same) if mismatch.aspect == CLIPS]
-    require_equal(mismatches)
+    require_equal(mismatches, shared=NOTHING_SHARED)
 
 
 class Measured(NamedTuple):
@@ -193,14 +125,14 @@ class Crossing(NamedTuple):
 
 
 def measure_runs(
-    pool: ScoreMatrix, runs: Sequence[SeriesRun], suite: str, draws: int, seed: int, scale: Scale | None
+    pool: ScoreMatrix, runs: Sequence[SeriesRun], suite: str, draws: int, scale: Scale | None
 ) -> tuple[list[Measured], str]:
     """Return the scores of all runs in each category of a suite, and in SIQ or else the reason why it is missing.
 
     The pool has the runs clip by clip, in their order. Without a scale of norms on its clips, the clean runs are the
     reference population. 0 draws leave the intervals out.
     """
-    levels = [_measure_level(pool, level, draws, seed) for level in pool.raw]
+    levels = [_measure_level(pool, level, draws) for level in pool.raw]
     if not is_siq(suite):
         return levels, ""
     clean = [number for number, run in enumerate(runs) if not run.condition]
@@ -212,19 +144,19 @@ def measure_runs(
     names, raw = tuple(runs[row].name for row in clean), {level: raw[clean] for level, raw in pool.raw.items()}
     scale = scale or calibrate(pool._replace(systems=names, raw=raw))
     siq = score(pool, scale).siq
-    drawn = draw(pool, scale=scale, draws=draws, seed=seed).siq if draws else np.empty((0, len(runs)))
+    drawn = draw(pool, scale=scale, draws=draws).siq if draws else np.empty((0, len(runs)))
     clips = Clips.of(pool)
     resampled = Resampled(np.vstack([siq, drawn]), len(clips.names), clips.cluster_count, len(clips.names))
     return [Measured("siq", "SIQ", 1.0, resampled.estimates, resampled), *levels], ""
 
 
-def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Measured:
+def _measure_level(pool: ScoreMatrix, level: str, draws: int) -> Measured:
     category, raw = pool.levels[level], pool.raw[level]
     clips = Clips.of(pool)
     places = clips.places[level]
 
     means = mean_of_defined(raw)
-    drawn = resample(lambda counts: means(counts[:, places]), clips.names, pool.clusters, draws=draws, seed=seed)
+    drawn = resample(lambda counts: means(counts[:, places]), clips.names, pool.clusters, draws=draws)
     # The scores are those of other tables to the last bit.
     drawn = drawn._replace(values=np.vstack([raw.mean(axis=1), drawn.values[1:]]))
     scale = float(category.show(1.0))
@@ -232,18 +164,12 @@ def _measure_level(pool: ScoreMatrix, level: str, draws: int, seed: int) -> Meas
     return Measured(level, category.unit, category.measure.sign, scores, drawn.map(lambda values: values * scale))
 
 
-def draw_curves(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Curve]:
-    """Yield a curve per series and system; `runs` are in the order of the scores."""
-    for name, paths in series.items():
-        for system, rows in paths.items():
-            yield _draw_curve(measured, name, system, rows, [runs[row] for row in rows])
-
-
-def _draw_curve(measured: Measured, series: str, system: str, rows: Sequence[int], path: Sequence[SeriesRun]) -> Curve:
-    drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(path[-1].unit, 1.0)
+def _draw_curve(measured: Measured, series: str, system: str, rows: Sequence[int], runs: Sequence[SeriesRun]) -> Curve:
+    """Return the curve of a system in a series, whose runs are `rows` of all `runs`, in the order of the scores."""
+    drawn, per = measured.drawn.map(lambda values: values[:, rows]), PER.get(runs[rows[-1]].unit, 1.0)
     losses = drawn.map(lambda values: (values[:, :1] - values) * measured.sign).estimates
-    points = [Point(run, measured.scores[row], loss) for run, row, loss in zip(path, rows, losses, strict=True)]
-    strengths = np.array([run.strength for run in path[1:]])
+    points = [Point(runs[row], measured.scores[row], loss) for row, loss in zip(rows, losses, strict=True)]
+    strengths = np.array([runs[row].strength for row in rows[1:]])
     slope = drawn.map(lambda values: per * _slopes(strengths, values[:, 1:])).estimate
     direction: Literal["higher", "lower"] = "higher" if measured.sign > 0 else "lower"
     return Curve(measured.name, measured.unit, direction, series, system, points, slope, per)
@@ -294,8 +220,8 @@ def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
         if it falls below before the second strength.
 
     >>> strengths = np.array([np.nan, 20.0, 10.0])
-    >>> find_zeros(np.array([[2.0, 1.0, -1.0], [2.0, 1.0, 0.5], [2.0, -1.0, -1.0], [-1.0, -1.0, -1.0]]), strengths)
-    array([15., inf, nan, inf])
+    >>> find_zeros(np.array([[2.0, 3.0, -1.0], [2.0, 1.0, 0.0], [2.0, -1.0, 2.0], [-1.0, -1.0, -1.0]]), strengths)
+    array([12.5,  inf,  nan,  inf])
     """
     below = gaps < 0
     first = below.argmax(axis=1)
@@ -334,7 +260,7 @@ class Robustness(NamedTuple):
         return [*lines, *self.notes]
 
 
-def study_robustness(found: Found, draws: int, seed: int = 0, norms: Norms | None = None) -> StudyResult:
+def study_robustness(found: Found, draws: int, norms: Norms | None = None) -> StudyResult:
     """Return the curves of every suite whose tasks ran under conditions, a grid per measure and series.
 
     Without norms, the systems on clean audio are the scale of SIQ. 0 draws leave the intervals out. Pages draw the
@@ -344,7 +270,7 @@ def study_robustness(found: Found, draws: int, seed: int = 0, norms: Norms | Non
     suites = [suite for suite in found.levels if suite in changed]
     if not suites:
         group_series([])
-    studies = [_study_suite(suite, found.read(suite), draws, seed, norms) for suite in suites]
+    studies = [_study_suite(suite, found.read(suite), draws, norms) for suite in suites]
     return StudyResult(
         "speechiq-robustness",
         [curve_grid(study, curves) for study in studies for curves in group_curves(study)],
@@ -356,15 +282,19 @@ def study_robustness(found: Found, draws: int, seed: int = 0, norms: Norms | Non
     )
 
 
-def _study_suite(suite: str, systems: list[System], draws: int, seed: int, norms: Norms | None) -> Robustness:
+def _study_suite(suite: str, systems: list[System], draws: int, norms: Norms | None) -> Robustness:
     systems = sorted(narrow_to_shared(drop_empty_levels(systems)), key=lambda system: system.name)
     runs = [describe_series_run(system) for system in systems]
     series = group_series(runs)
-    refuse_other_tasks(systems, runs)
+    _refuse_other_tasks(systems, runs)
     pool = align(systems)
-    measures, without = measure_runs(pool, runs, suite, draws, seed, _scale_of(norms, pool) if is_siq(suite) else None)
-    curves = [curve for measured in measures for curve in draw_curves(measured, series, runs)]
-    crossings = [crossing for measured in measures for crossing in find_crossings(measured, series, runs)]
+    measures, without = measure_runs(pool, runs, suite, draws, _scale_of(norms, pool) if is_siq(suite) else None)
+    curves: list[Curve] = []
+    crossings: list[Crossing] = []
+    for measured in measures:
+        for name, paths in series.items():
+            curves += [_draw_curve(measured, name, system, rows, runs) for system, rows in paths.items()]
+        crossings += find_crossings(measured, series, runs)
     notes = caution_lines(caution_of_raw(*pool.smallest) if draws else None)
     if without:
         notes.insert(0, without)

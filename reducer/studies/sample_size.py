@@ -15,6 +15,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.levels import is_siq
+from speechiq.reducer.scores.pairs import match_name
 from speechiq.reducer.scores.remarks import explain_missing, title
 from speechiq.reducer.scores.scale import POINTS, Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
@@ -23,7 +24,6 @@ from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import ENOUGH, INTERVAL, Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
-from speechiq.reducer.studies.compare import match_name
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.result import StudyResult
 

@@ -236,8 +236,8 @@ def _slope_of_systems(x: np.ndarray, siq: np.ndarray, slope: float) -> Estimate:
 def name_class(parameters: float) -> str:
     """Return the size class of a number of parameters.
 
-    >>> name_class(172e6), name_class(4e9)
-    ('under 1B', '4B to 10B')
+    >>> [name_class(parameters) for parameters in (999e6, 1e9, 4e9, 10e9)]
+    ['under 1B', '1B to 4B', '4B to 10B', '10B and above']
     """
     return next(name for end, name in CLASSES if parameters < end)
 
@@ -248,7 +248,7 @@ def _as_result(study: SizeStudy, scoreboard: Scoreboard) -> StudyResult:
     content = {
         "by": study.kind,
         "systems": records,
-        "line": _line_record(study),
+        "line": _line_record(study) | {"places": [{"size": size, "siq": siq} for size, siq in study.line.items()]},
         "rule": scoreboard.scale and scoreboard.scale.rule._asdict(),
         "norms": scoreboard.norms and scoreboard.norms.title,
         "bootstrap": scoreboard.bars and {"draws": scoreboard.bars.draws, "seed": scoreboard.bars.seed},
@@ -258,34 +258,27 @@ def _as_result(study: SizeStudy, scoreboard: Scoreboard) -> StudyResult:
     return StudyResult("speechiq-size", [grid, _grid_of_line(study)], content, records, tasks=tasks, details=study)
 
 
-def _line_record(study: SizeStudy) -> dict[str, Any]:
+def _line_record(study: SizeStudy) -> dict[str, Cell]:
     """Return the numbers of the line; its slopes are SIQ per tenfold size."""
-    return {
-        "slope": study.slope,
-        "slope_of_systems": study.slope_of_systems,
-        "explained": study.explained,
-        "spread": study.spread,
-        "places": [{"size": size, "siq": siq} for size, siq in study.line.items()],
-    }
+    return {name: getattr(study, name) for name in ("slope", "slope_of_systems", "explained", "spread")}
 
 
 def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
-    size = Column("size", KINDS[study.kind], ".3g")
-    if study.kind != COMPUTE:
-        size = Column("size", f"{KINDS[study.kind]}\nmillions", ".1f", factor=1e-6)
     columns = [
         Column(SYSTEM, "System"),
-        size,
+        Column("size", f"{KINDS[study.kind]}\nmillions", ".1f", factor=1e-6),
         Column("source", "", below="size"),
-        *([Column("class", "Size class")] if study.kind != COMPUTE else []),
+        Column("class", "Size class"),
         Column("siq", f"SIQ\n{INTERVAL}", ".2f", ends=".1f"),
         Column("expected", "SIQ on\nthe line", ".2f"),
         Column("given_size", f"SIQ given size\n{INTERVAL}", ".2f", ends=".1f", style="bold"),
     ]
+    if study.kind == COMPUTE:
+        columns[1] = Column("size", KINDS[study.kind], ".3g")
+        columns = [column for column in columns if column.name != "class"]
     rows: list[dict[str, Cell]] = []
     for system, of, siq, expected, given_size in study.systems:
-        row: dict[str, Cell] = {SYSTEM: system, "size": of.value, "source": of.source}
-        row |= {"class": name_class(of.value)} if study.kind != COMPUTE else {}
+        row: dict[str, Cell] = {SYSTEM: system, "size": of.value, "source": of.source, "class": name_class(of.value)}
         rows.append(row | {"siq": siq, "expected": expected, "given_size": given_size})
     notes: list[str] = caution_lines(scoreboard.caution)
     for name, reason in study.left_out.items():
@@ -311,8 +304,7 @@ def _grid_of_line(study: SizeStudy) -> Grid:
         Column("explained", "R squared", ".3f"),
         Column("spread", "Std of\ndistances", ".2f"),
     ]
-    row: dict[str, Cell] = {"kind": KINDS[study.kind].lower(), "systems": len(study.systems), "slope": study.slope}
-    row |= {"slope_of_systems": study.slope_of_systems, "explained": study.explained, "spread": study.spread}
+    row: dict[str, Cell] = {"kind": KINDS[study.kind].lower(), "systems": len(study.systems), **_line_record(study)}
     notes = []
     if study.slope_of_systems.low < 0 < study.slope_of_systems.high:
         notes.append(Important("over other systems of this kind, the slope may be 0: the line says little"))

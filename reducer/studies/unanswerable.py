@@ -28,23 +28,11 @@ from speechiq.reducer.runs.signs import AnswerSigns
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_asked
-from speechiq.reducer.scores.suites import NOTHING, Confirmed, ConfirmedSet
+from speechiq.reducer.scores.suites import Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
 from speechiq.reducer.studies.result import StudyResult
-
-__all__ = [
-    "NOTHING",
-    "Confirmed",
-    "ConfirmedSet",
-    "confirm",
-    "find_unanswerable",
-    "leave_out",
-    "read_confirmed",
-    "write_review",
-    "write_set",
-]
 
 SCHEMA = "speechiq-unanswerable"
 VERSION = 1

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from speechiq.reducer.output import side_by_side
 from speechiq.reducer.output.page import figures
 from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.page.tables import Row
 from speechiq.reducer.scores.remarks import has_scale, title
 from speechiq.reducer.scores.scale import POINTS, flat
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies.comparison import Comparison, compare_scores
+from speechiq.reducer.studies.comparison import Comparison, better_of, compare_scores, verdict
 
 #: Level -> column of the clips.
 COLUMNS = {"remember": "wer", "understand": "sim", "apply": "acc"}
@@ -172,9 +171,8 @@ def _record(comparison: Comparison) -> dict[str, Any]:
     rows = []
     for row in comparison.rows:
         each = row.difference
-        better = side_by_side.better_of(row)
-        rows.append([row.label, row.unit, each.a, each.b, *each.estimate[:3], each.p, better])
-    return {"rows": rows, "verdict": side_by_side.verdict(comparison), "caution": comparison.caution or ""}
+        rows.append([row.label, row.unit, each.a, each.b, *each.estimate[:3], each.p, better_of(row)])
+    return {"rows": rows, "verdict": verdict(comparison), "caution": comparison.caution or ""}
 
 
 def _scores(study: Study, row: Row) -> Iterator[tuple[str, str, float]]:

@@ -28,6 +28,7 @@ from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.output.translation_table import translation_grids
+from speechiq.reducer.runs.conditions import CLEAN
 from speechiq.reducer.runs.costs import RunCost
 from speechiq.reducer.runs.run_record import read_parameters
 from speechiq.reducer.scores.remarks import title
@@ -36,7 +37,7 @@ from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.prediction.study import NAMES, Prediction
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.reducer.studies.robustness import CLEAN, Curve, Robustness, group_curves, list_strengths
+from speechiq.reducer.studies.robustness import Curve, Robustness, group_curves, list_strengths
 from speechiq.reducer.studies.size import KINDS, SizeStudy
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).

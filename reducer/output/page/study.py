@@ -24,9 +24,8 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.ranking import split_datasets
 from speechiq.reducer.scores.scale import PAPER, Scale, Weighting
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.scores.suites import ScoringOptions, find_levels
+from speechiq.reducer.scores.suites import NOTHING, ConfirmedSet, ScoringOptions, find_levels
 from speechiq.reducer.studies.groups import GroupScores
-from speechiq.reducer.studies.unanswerable import NOTHING, ConfirmedSet
 
 #: Most answers whose texts a report shows.
 MOST_REPLIES = 50_000

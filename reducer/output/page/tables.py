@@ -14,13 +14,13 @@ from speechiq.reducer.output.page.identity import Identity, mark_control, set_ap
 from speechiq.reducer.output.page.page import link_to
 from speechiq.reducer.output.page.study import Study, ranks_by_rule, weights_by_rule
 from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
-from speechiq.reducer.output.scoreboard_table import FLAGS, KIND, SYSTEM, as_grid
+from speechiq.reducer.output.scoreboard_table import KIND, SYSTEM, as_grid
 from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import RunRecord, read_run_record
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.ranking import macro_average
-from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 

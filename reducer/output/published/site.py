@@ -28,9 +28,8 @@ from speechiq.reducer.output.published.boards import (
 )
 from speechiq.reducer.output.published.folder import folder_of_system
 from speechiq.reducer.output.published.registry import Registry, read_sound
-from speechiq.reducer.output.scoreboard_table import FLAGS
 from speechiq.reducer.scores.norms import Norms
-from speechiq.reducer.scores.remarks import title
+from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 

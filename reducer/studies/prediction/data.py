@@ -124,6 +124,24 @@ class Labels(NamedTuple):
     notes: Sequence[str] = ()
 
 
+class KeptItems(NamedTuple):
+    """Say which items are kept, as `--only` of `siq study predict` does.
+
+    Attributes:
+        errors: Whether to keep only items whose transcript has an error.
+        answerable: Whether to keep only items that the system answers right from the reference.
+        has, no: Keep only items of which this metric is defined, or is not.
+    """
+
+    errors: bool = False
+    answerable: bool = False
+    has: str | None = None
+    no: str | None = None
+
+
+ALL_ITEMS = KeptItems()
+
+
 class Units(NamedTuple):
     """Describe what is predicted: one unit per label.
 
@@ -162,14 +180,13 @@ def gather_units(
     tables: Sequence[SampleTable],
     labels: Labels,
     metrics: Collection[str] | None = None,
-    defined: str | None = None,
-    undefined: str | None = None,
+    kept: KeptItems = ALL_ITEMS,
 ) -> Units:
     """Join labels with the metrics of the same system's transcript, one unit per label.
 
     Args:
         metrics: Names of metrics; None means all that every unit has and that vary.
-        defined, undefined: Keep only units of which this metric is defined, or is not.
+        kept: Names metrics that the units must have, or must not have.
     """
     of_clips = [table for table in tables if len(table.task.category.item) == 1]
     known = _signs_of_columns(of_clips)
@@ -177,12 +194,12 @@ def gather_units(
         raise SpeechIQError(
             "these runs have no metric of transcripts", "give runs of a task that compares transcripts with references"
         )
-    for name in [*(metrics or ()), *filter(None, (defined, undefined))]:
+    for name in [*(metrics or ()), *filter(None, (kept.has, kept.no))]:
         if name not in known:
             near = did_you_mean(name, known)
             raise SpeechIQError(f"no metric {name!r} in these runs", fix=f"{near}choose from {', '.join(known)}")
     keys = sorted(labels.success)
-    for condition, wanted in ((defined, False), (undefined, True)):
+    for condition, wanted in ((kept.has, False), (kept.no, True)):
         if condition is not None:
             joined = join_columns(of_clips, condition)
             keys = [key for key in keys if math.isnan(joined.get(clip_of(key), math.nan)) is wanted]
@@ -275,7 +292,7 @@ def read_right(columns: Sequence[SampleTable]) -> dict[Key, float]:
     return right
 
 
-def leave_out_items(labels: Labels, tables: Tables, *, only_errors: bool, only_answerable: bool) -> Labels:
+def leave_out_items(labels: Labels, tables: Tables, kept: KeptItems) -> Labels:
     """Leave out items that show nothing about the recognizer, and count them also if they are kept.
 
     These are transcripts without an error, and items that the system answers wrong even from the reference.
@@ -288,18 +305,18 @@ def leave_out_items(labels: Labels, tables: Tables, *, only_errors: bool, only_a
 
     errors = {key: value for table in tables.columns for key, value in join_columns([table], ERRORS).items()}
     without = {key for key in success if errors.get(clip_of(key)) == 0}
-    if only_errors and not errors:
+    if kept.errors and not errors:
         raise SpeechIQError(
             "--only errors", f"these runs have no column {ERRORS}", "give runs of a task with error rates"
         )
     if errors:
-        notes.append(count(without, "have a transcript without an error", only_errors, "--only errors"))
+        notes.append(count(without, "have a transcript without an error", kept.errors, "--only errors"))
     has_answers = any(answers(task) for task in tables.tasks)
-    from_reference = _score_references(success, tables) if has_answers or only_answerable else {}
+    from_reference = _score_references(success, tables) if has_answers or kept.answerable else {}
     unanswerable = {key for key, right in from_reference.items() if right < HALF}
     unknown = sum(map(math.isnan, from_reference.values()))
     missing = list(dict.fromkeys(system for system, item in success if (system, item) not in from_reference))
-    if missing and only_answerable:
+    if missing and kept.answerable:
         raise SpeechIQError(
             "--only answerable",
             f"no run of the control gold with the language model of {missing[0]!r} (its answers from the references)",
@@ -312,14 +329,16 @@ def leave_out_items(labels: Labels, tables: Tables, *, only_errors: bool, only_a
         )
     elif has_answers:
         text = "are answered wrong even from the reference"
-        notes.append(count(unanswerable, text, only_answerable, "--only answerable"))
+        notes.append(count(unanswerable, text, kept.answerable, "--only answerable"))
     if unknown:
         notes.append(f"{unknown} of {len(success)} items have no scored answer from the reference: kept")
-    out = (without if only_errors else set()) | (unanswerable if only_answerable else set())
-    kept = {key: value for key, value in success.items() if key not in out}
-    if not kept:
+    if kept.errors:
+        success = {key: value for key, value in success.items() if key not in without}
+    if kept.answerable:
+        success = {key: value for key, value in success.items() if key not in unanswerable}
+    if not success:
         raise SpeechIQError("no item is left", "; ".join(notes))
-    return Labels(labels.name, kept, notes)
+    return Labels(labels.name, success, notes)
 
 
 def find_gold(tables: Tables) -> dict[str, str]:

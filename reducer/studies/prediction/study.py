@@ -29,6 +29,8 @@ from speechiq.reducer.stats.grid import (
 )
 from speechiq.reducer.studies.agreement import agreement_grid
 from speechiq.reducer.studies.prediction.data import (
+    ALL_ITEMS,
+    KeptItems,
     Labels,
     Metric,
     Tables,
@@ -280,18 +282,15 @@ def gather_runs(
     sources: Sequence[Labels] = (),
     *,
     metrics: Collection[str] | None = None,
-    defined: str | None = None,
-    undefined: str | None = None,
-    only_errors: bool = False,
-    only_answerable: bool = False,
+    kept: KeptItems = ALL_ITEMS,
 ) -> Units:
     """Join metrics with the labels of the first source, or else of the answers in the runs.
 
-    Options are those of `leave_out_items` and `gather`.
+    Options are those of `leave_out_items` and `gather_units`.
     """
     labels = sources[0] if sources else label_answers(tables)
-    labels = leave_out_items(labels, tables, only_errors=only_errors, only_answerable=only_answerable)
-    return gather_units(tables.columns, labels, metrics, defined, undefined)
+    labels = leave_out_items(labels, tables, kept)
+    return gather_units(tables.columns, labels, metrics, kept)
 
 
 def as_result(

@@ -59,6 +59,7 @@ def test_agreement_is_that_of_the_scores(both, tmp_path):
     rows = list(csv.DictReader((tmp_path / "o.csv").read_text().splitlines()))
     assert [float(row["kappa"]) for row in rows] == [of["kappa"]["value"] for of in (every, one, two)]
     assert siq("judge", "agree", *both, "--bootstrap", "200") == shown
+    assert " to " not in siq("judge", "agree", *both, "--bootstrap", "0").split("Spearman:")[0]
 
 
 def test_intervals_are_those_of_clusters_and_say_so(tmp_path):
@@ -74,10 +75,6 @@ def test_intervals_are_those_of_clusters_and_say_so(tmp_path):
         (agreement,) = json.loads(file.read_text())["agreements"]
         lengths.append(agreement["kappa"]["high"] - agreement["kappa"]["low"])
     assert lengths[0] != lengths[1] and "Few clusters (20 clips in 4 clusters)" in shown
-
-
-def test_without_draws_there_are_no_intervals(both):
-    assert " to " not in siq("judge", "agree", *both, "--bootstrap", "0").split("Spearman:")[0]
 
 
 def test_other_answers_are_refused(both):
@@ -137,9 +134,6 @@ def test_draws_without_a_verdict_are_left_out():
     found = measure_position_bias([judged], ["a"])
     assert found.unjudged == pytest.approx(1 / 3) and found.changed.value == 0.5 and found.reversed.value == 0.0
     assert found.first.value == pytest.approx(2 / 3) and found.first.high - found.first.low > 0.5
-
-
-def test_nothing_is_no_crash():
     assert math.isnan(measure_position_bias([], []).first.value)
 
 
@@ -160,10 +154,9 @@ def test_alpha_is_over_the_readable_draws():
     assert found.ordinal and found.draws == 3 and found.unjudged == 0.2
     assert found.equal == pytest.approx(np.mean([0, 1 / 3, 1])) and found.unread == pytest.approx(6 / 15)
     assert found.alpha.low <= found.alpha.value <= found.alpha.high
-
-
-def test_expected_grades_are_on_the_interval_scale():
-    assert not measure_reliability(answers([(4.25,), (1.5,)]), draws=0).ordinal
+    assert not measure_reliability(answers([(4.25,), (1.5,)]), draws=0).ordinal, (
+        "expected grades have an interval scale"
+    )
 
 
 def test_length_is_correlated_over_judged_answers_that_are_not_empty():
@@ -280,7 +273,6 @@ def test_other_settings_of_one_judge_are_named(tmp_path, changed, named):
 
 
 def test_a_rubric_of_a_user_is_named_with_its_digest(tmp_path):
-    write_judged(
-        tmp_path, graded([[5], [4]]), "a", JUDGE | {"judge_rubric": "own.yaml", "judge_rubric_sha256": "ab" * 32}
-    )
+    own = {"judge_rubric": "own.yaml", "judge_rubric_sha256": "ab" * 32}
+    write_judged(tmp_path, graded([[5], [4]]), "a", JUDGE | own)
     assert "rubric own.yaml abababababab, 3 judgments" in siq("score", tmp_path, "--bootstrap", "0")

@@ -12,14 +12,12 @@ from scipy.stats import permutation_test
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate
-from speechiq.reducer.output.side_by_side import comparison_grid
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import Weighting, flat
 from speechiq.reducer.stats import contrast
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, plain
-from speechiq.reducer.studies.compare import Compared
-from speechiq.reducer.studies.comparison import compare_scores, comparison_content, draw_gap
+from speechiq.reducer.studies.comparison import compare_scores, comparison_content, comparison_grid, draw_gap
 from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 
@@ -90,10 +88,18 @@ def test_the_clips_parts_make_up_the_difference():
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > 0
 
 
-def test_permutation_by_hand():
-    """Of the 8 ways to give signs to 1, 2, 4, two sum to 7 or -7; of those to 1, 1, 2 four reach 2."""
-    parts = np.array([[1.0, 2.0, 4.0], [1.0, -1.0, 2.0], [0.0, 0.0, 0.0]])
-    assert permute(parts).tolist() == [2 / 8, 6 / 8, 1.0]
+@pytest.mark.parametrize(
+    ("parts", "p"),
+    [
+        # Of the 8 ways to give signs to 1, 2, 4, two sum to 7 or -7; of those to 1, 1, 2 four reach 2.
+        ([[1.0, 2.0, 4.0], [1.0, -1.0, 2.0], [0.0, 0.0, 0.0]], [2 / 8, 6 / 8, 1.0]),
+        # Two systems tie in total, but for rounding.
+        ([[0.1, 0.2, -0.3], [1 / 3, -1 / 3, 0.0]], [1.0, 1.0]),
+        ([20 * [0.1, 0.2, -0.3]], [1.0]),
+    ],
+)
+def test_permutation_by_hand(parts, p):
+    assert permute(np.array(parts)).tolist() == p
 
 
 @pytest.mark.parametrize("clips", [3, 11, 14])
@@ -110,12 +116,6 @@ def test_sums_that_tie_but_for_rounding_tie(cells, unit):
     parts = np.array([cells]) * unit
     sums = np.array(list(product([1, -1], repeat=len(cells)))) @ np.array(cells)
     assert permute(parts)[0] == pytest.approx((np.abs(sums) >= abs(sum(cells))).mean(), abs=1e-12)
-
-
-def test_p_is_1_if_two_systems_tie_in_total():
-    assert permute(np.array([[0.1, 0.2, -0.3], [1 / 3, -1 / 3, 0.0]])).tolist() == [1.0, 1.0]
-    many = np.tile([[0.1, 0.2, -0.3]], 20)
-    assert permute(many).tolist() == [1.0]
 
 
 def test_permutation_is_scipys_where_it_cannot(monkeypatch):
@@ -262,9 +262,9 @@ def test_a_p_value_and_an_interval_that_disagree_say_what_each_asks(p, ends, con
     agreed, shown = Difference(2.0, 1.0, 0.5, 1.5, 0.001), Difference(2.0, 1.0, *ends, p)
     found = compare_scores(make_pool()._replace(levels=LEVELS), "s1", "s3", draws=80)
     found = found._replace(raw=dict.fromkeys(found.raw, agreed), z=dict.fromkeys(found.z, agreed), siq=shown)
-    notes = comparison_grid(Compared(found, [], [], {}, [], "", [])).notes
+    notes = comparison_grid(found).notes
     assert [row.key for row in found.conflicts] == comparison_content(found)["conflicts"] == ["siq"] * conflicts
     assert any(note.startswith("SIQ: p asks whether these clips separate A from B") for note in notes) == conflicts
     found = found._replace(raw={**found.raw, "remember": shown}, siq=agreed)
-    notes = comparison_grid(Compared(found, [], [], {}, [], "", [])).notes
+    notes = comparison_grid(found).notes
     assert any(note.startswith("Remember") and "p asks whether swapping A and B" in note for note in notes) == conflicts

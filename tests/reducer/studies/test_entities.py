@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import pytest
 
 from speechiq.metrics.words.word_classes import count_entity_classes
 from speechiq.reducer.stats.bootstrap import estimate_share
 from tests.commands import print_and_write, refusal, siq
+from tests.records import edit_rows
 from tests.reducer.conftest import write_run
 
 MARKED = [
@@ -28,16 +28,18 @@ HEARD = {
 
 def write(folder, marked=MARKED, clusters=(None,) * 4):
     """Write a run of two systems on four clips; `marked` are texts and doc fields of each clip."""
-    for system, heard in HEARD.items():
-        place = folder / system
-        write_run(place, {"remember": {f"calls/{n}": 0.5 for n in range(len(marked))}}, system)
-        (samples,) = place.glob("samples_demo_0_*.jsonl")
-        rows = [json.loads(line) for line in samples.read_text().splitlines()]
-        for row, (text, entities), response, cluster in zip(rows, marked, heard, clusters, strict=True):
-            row["doc"] |= {"text": text, "normalizer": "english", "cluster": cluster}
-            row["doc"] |= entities if "entity_classes" in entities else {"entities": entities}
-            row["filtered_resps"] = [response]
-        samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def mark(row):
+        number = int(row["doc"]["id"].removeprefix("calls/"))
+        text, entities = marked[number]
+        row["doc"] |= {"text": text, "normalizer": "english", "cluster": clusters[number]}
+        row["doc"] |= entities if "entity_classes" in entities else {"entities": entities}
+        row["filtered_resps"] = [HEARD[row.pop("by")][number]]
+
+    for system in HEARD:
+        scores = {"remember": {f"calls/{n}": 0.5 for n in range(len(marked))}}
+        write_run(folder / system, scores, system, columns={"remember": {"by": system}})
+    edit_rows(folder, mark)
     return folder
 
 

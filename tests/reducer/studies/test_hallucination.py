@@ -11,8 +11,8 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.api import rank
-from speechiq.reducer.scores.suites import read_answers
-from speechiq.reducer.studies.unanswerable import Confirmed, confirm, find_unanswerable, write_review, write_set
+from speechiq.reducer.scores.suites import Confirmed, read_answers
+from speechiq.reducer.studies.unanswerable import confirm, find_unanswerable, write_review, write_set
 from speechiq.reducer.studies.unanswerable import count_hallucinations as count
 from tests.commands import refusal, siq, succeed
 from tests.records import edit_rows

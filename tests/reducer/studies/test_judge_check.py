@@ -17,6 +17,7 @@ from speechiq.reducer.runs.human_scores import read_judge_settings
 from speechiq.reducer.runs.judged import find_judged, read_judged
 from speechiq.reducer.studies.judge_check import choose_answers
 from tests.commands import refusal, siq, succeed
+from tests.records import edit_rows
 from tests.reducer.browser import Visit
 from tests.reducer.studies.conftest import write_judged
 
@@ -122,13 +123,14 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
 def spoken_page(tmp_path) -> Path:
     """Return a page of ten replies, of which the first has its sound on this machine, and the second elsewhere."""
     results = write_judged(tmp_path / "spoken", "speaker", [float(i % 6) for i in range(10)])
-    (samples,) = results.parent.glob("samples_*.jsonl")
-    rows = [json.loads(line) for line in samples.read_text().splitlines()]
-    for row, path in zip(rows, ("wildspeech/demo/clips/leap.ogg", "clips/ab/none.flac"), strict=False):
-        item = json.loads(row["filtered_resps"][0])
-        audio = {"path": path, "sha256": "0a", "duration": 2.0}
-        row["filtered_resps"] = [json.dumps(item | {"written": "", "audio": audio})]
-    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    sounds = {"toy/0": "wildspeech/demo/clips/leap.ogg", "toy/1": "clips/ab/none.flac"}
+
+    def speak(row):
+        if path := sounds.get(row["doc"]["id"]):
+            spoken = {"written": "", "audio": {"path": path, "sha256": "0a", "duration": 2.0}}
+            row["filtered_resps"] = [json.dumps(json.loads(row["filtered_resps"][0]) | spoken)]
+
+    edit_rows(results.parent, speak)
     succeed("judge", "check", results, "-o", tmp_path / "spoken.html")
     return tmp_path / "spoken.html"
 

@@ -153,5 +153,6 @@ def test_runs_that_lack_a_side_are_one_line(tmp_path, skills, message):
 def test_runs_of_other_versions_are_refused(tmp_path):
     write_listening(tmp_path, {"": 0.9})
     write_listening(tmp_path / "later", {"muted": 0.2}, prompt_version=9)
-    with pytest.raises(SpeechIQError, match="prompt_version is"):
+    with pytest.raises(SpeechIQError, match="prompt_version is") as caught:
         read(tmp_path)
+    assert "--allow-mismatch" not in str(caught.value)

@@ -12,6 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.studies.references import compare_references, count_places
 from tests.commands import refusal, siq
+from tests.records import edit_rows
 from tests.reducer.conftest import write_run
 
 WORDS = ["river", "market", "session", "budget", "harbor", "copper", "member", "winter", "question", "report"]
@@ -100,13 +101,13 @@ def write(folder, memory=(0.0, 0.0, 0.6), clips=60):
             metadata = {"remember": {"dataset": set_name}}
             place = folder / f"s{number}" / set_name
             write_run(place, scores, f"s{number}", metadata=metadata, tasks=set_name)
-            (samples,) = place.glob(f"samples_{set_name}_0_*.jsonl")
-            rows = [json.loads(line) for line in samples.read_text().splitlines()]
-            for row in rows:
+
+            def tell(row, references=references, said=said):
                 clip = row["doc"]["id"].split("/")[1]
                 row["doc"] |= {"text": " ".join(filter(None, references[clip])), "normalizer": "basic"}
                 row["filtered_resps"] = [" ".join(filter(None, said[clip]))]
-            samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+            edit_rows(place, tell)
     return folder
 
 

@@ -18,6 +18,8 @@ import pytest
 
 from speechiq.reducer.runs.judged import find_judged, read_judged
 from tests.commands import call, refusal, siq, succeed
+from tests.records import edit_rows
+from tests.reducer.conftest import change_results
 from tests.reducer.studies.conftest import write_judged
 from tests.siq_tasks.questions.server import serving
 
@@ -164,23 +166,21 @@ def test_rows_of_other_filters_and_columns_of_other_metrics_stay(tmp_path):
 
 def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
     results = write_judged(tmp_path / "runs", "one", [5.0] * 4)
-    (path,) = tmp_path.joinpath("runs").glob("*.jsonl")
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    for number, row in enumerate(rows):
+
+    def word(row):
+        number = row["doc_id"]
         row["doc"] |= {"question_id": f"{number // 2}#{number % 2}", "instruction_id": number % 2}
         row["doc"]["answer"] = "the reference" if number % 2 else row["resps"][0][0]
         row["instruction_spread"] = 1.0
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    content = json.loads(results.read_text())
-    content["results"]["judged"]["instruction_spread,judgment"] = 0.0
-    results.write_text(json.dumps(content))
+
+    edit_rows(tmp_path / "runs", word)
+    change_results(results, lambda content: content["results"]["judged"].update({"instruction_spread,judgment": 0.0}))
     succeed("judge", "run", results, "--judge", "exact_match")
     new = tmp_path / "runs-judged-by-exact_match"
     assert [row["instruction_spread"] for row in rows_of(new)] == [1.0, 0.0, 1.0, 0.0]
     (written,) = new.glob("*.json")
-    assert json.loads(written.read_text())["results"]["judged"]["instruction_spread,judgment"] == pytest.approx(
-        0.5**0.5
-    )
+    spread = json.loads(written.read_text())["results"]["judged"]["instruction_spread,judgment"]
+    assert spread == pytest.approx(0.5**0.5)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import rank, read_systems
 from speechiq.reducer.output.page.studies import render_study
-from speechiq.reducer.studies.size import name_class, read_sizes, study_size
+from speechiq.reducer.studies.size import read_sizes, study_size
 from tests.commands import refusal, succeed
 from tests.reducer.conftest import write_run
 
@@ -119,13 +119,6 @@ def test_training_compute_is_declared(runs):
     result = study_size(rank(read_systems([runs])), "training_flops", flops)
     assert {system.size.source for system in result.details.systems} == {"declared"}
     assert "class" not in result.content["systems"][0] and result.content["by"] == "training_flops"
-
-
-@pytest.mark.parametrize(
-    ("parameters", "name"), [(999e6, "under 1B"), (1e9, "1B to 4B"), (7e9, "4B to 10B"), (10e9, "10B and above")]
-)
-def test_size_classes(parameters, name):
-    assert name_class(parameters) == name
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from speechiq.reducer.output.page import figures, page
 from speechiq.reducer.output.page.browser import charts
 from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
-from speechiq.reducer.output.side_by_side import verdict
-from speechiq.reducer.studies.comparison import compare_scores
+from speechiq.reducer.studies.comparison import compare_scores, verdict
 from tests.reducer.output.page.test_page import SIZES, names
 
 SYSTEM = f"#system/{quote('b/poor+thinker', safe='')}"
