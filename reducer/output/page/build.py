@@ -22,6 +22,7 @@ from speechiq.reducer.output.page.studies import (
     list_latencies,
     list_listening,
     list_translations,
+    people_sections,
 )
 from speechiq.reducer.output.page.study import Study, gather_report, read_study
 from speechiq.reducer.output.page.suite import gather_suite, group_grids
@@ -93,7 +94,7 @@ def compose_report(
         SpeechIQError: A sample file cannot be read.
     """
     suites = [gather_suite(found, scored[suite]) for suite in found.others]
-    sections = [suite.section for suite in suites] + language_sections(found, scored)
+    sections = [suite.section for suite in suites] + people_sections(scored) + language_sections(found, scored)
     warnings = []
     try:
         sections += list_listening(found, options)

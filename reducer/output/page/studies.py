@@ -26,6 +26,7 @@ from speechiq.reducer.output.side_tables import (
     Latencies,
     language_grids,
     latency_grid,
+    people_grid,
     read_latencies,
 )
 from speechiq.reducer.output.suite_scores import SuiteScores
@@ -173,6 +174,14 @@ def language_sections(found: Found, scored: Mapping[str, SuiteScores]) -> list[S
     """Return the sections with the scores of systems by language; none for runs in one language."""
     grids = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
     return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
+
+
+def people_sections(scored: Mapping[str, SuiteScores]) -> list[Section]:
+    """Return a section per suite with the mean of the people among its systems; none for fewer than two."""
+    grids = {suite: people_grid(each.scoreboard) for suite, each in scored.items()}
+    return [
+        Section(f"people-{suite}", grid.title, grid=grid, notes=grid.notes) for suite, grid in grids.items() if grid
+    ]
 
 
 def list_translations(found: Found, draws: int) -> list[Section]:
