@@ -24,6 +24,7 @@ IMAGES := docs/images
 .DEFAULT_GOAL := demo
 
 $(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
+	@echo 'Installing into $(VENV), once: 0.5 GB to download with TORCH=cpu, 3.1 GB without it on Linux; some minutes'
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "speechiq needs Python >= 3.11; run make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 ifneq ($(TORCH),)

@@ -36,6 +36,8 @@ def fetch_demo(
     """
     from speechiq.siq_tasks.demo.fetch import fetch_models
 
+    if not names:
+        say("the three models of the demo are 370 MB, fetched and converted once in about 3 minutes")
     for folder in fetch_models(names or ()):
         say(f"{folder.name} is in {folder}")
 
@@ -53,7 +55,8 @@ def run_demo(
     say(f"{len(SYSTEMS)} systems on 14 clips take about 4 minutes on two idle cores, and less if answers are stored")
     systems, metadata = choose_models()
     evaluate(systems, output=output, metadata=metadata, force=force, explain=explain)
-    say(f"the runs are in {output}, a folder per system; next: siq compare whisper-base whisper-tiny.en {output}")
+    say(f"the runs are in {output}, a folder per system; open the report: siq view {output}")
+    say(f"next, is one better than the other? siq compare whisper-base whisper-tiny.en {output}")
 
 
 def choose_models() -> tuple[list[str], list[str]]:

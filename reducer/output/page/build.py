@@ -14,16 +14,15 @@ from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.output.page import browser, items, page, tables
 from speechiq.reducer.output.page.clips import find_sounds, list_texts
-from speechiq.reducer.output.page.kinds import kind_sections
+from speechiq.reducer.output.page.kinds import kind_sections, tradeoff_sections
 from speechiq.reducer.output.page.page import Section
 from speechiq.reducer.output.page.review import Review, review_questions
 from speechiq.reducer.output.page.studies import (
-    cost_sections,
     language_sections,
     list_latencies,
     list_listening,
     list_translations,
-    size_sections,
+    people_sections,
 )
 from speechiq.reducer.output.page.study import Study, gather_report, read_study
 from speechiq.reducer.output.page.suite import gather_suite, group_grids
@@ -95,7 +94,7 @@ def compose_report(
         SpeechIQError: A sample file cannot be read.
     """
     suites = [gather_suite(found, scored[suite]) for suite in found.others]
-    sections = [suite.section for suite in suites] + language_sections(found, scored)
+    sections = [suite.section for suite in suites] + people_sections(scored) + language_sections(found, scored)
     warnings = []
     try:
         sections += list_listening(found, options)
@@ -104,7 +103,7 @@ def compose_report(
     sections += list_translations(found, options.draws) + list_latencies(found, options.draws)
     if SIQ in scored:
         study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
-        sections = kind_sections(study) + size_sections(study) + cost_sections(study, costs) + sections
+        sections = kind_sections(study) + tradeoff_sections(study, costs) + sections
         return render_report(study, command, sections), [*study.warnings, *warnings]
     word = "Suite" if len(suites) == 1 else "Suites"
     title = f"{word} {', '.join(suite.suite for suite in suites)}"

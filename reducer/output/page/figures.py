@@ -16,7 +16,7 @@ ACCENT, SOFT = "var(--accent)", "var(--soft)"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 HALO = ", ".join(["0 0 3px var(--paper)"] * 3)
 MEAN, STD = 100.0, 15.0
-#: Fewest different sizes or costs in a chart against them.
+#: Fewest different numbers in a chart against them.
 FEWEST_SIZES = 3
 ROW, MARGIN, PADDING = 34, 92, 0.1
 
@@ -147,24 +147,31 @@ def against_size(
     title: str,
     lower: bool = False,
     axis: str = "Parameters, billion",
+    faster: bool = False,
 ) -> go.Figure:
-    """Return each system's score against its size or cost, with a line along those that none beats at less.
+    """Return each system's score against its size, cost or speed, with a line along those that no other beats in both.
 
     Args:
         lower: Whether a lower score is better.
+        faster: Whether a larger number on the axis is better, as for speed.
     """
     x, y = np.array(sizes, float), np.array(scores, float)
-    front_x, front_y = list[float](), list[float]()
-    for place in np.lexsort((y if lower else -y, x)):
-        if not front_y or (y[place] < front_y[-1] if lower else y[place] > front_y[-1]):
-            front_x.append(float(x[place]))
-            front_y.append(float(y[place]))
-    line = {"color": MUTED, "width": 1, "shape": "hv"}
-    front = go.Scatter(x=front_x, y=front_y, mode="lines", line=line, hoverinfo="skip")
+    price, worth = (-x if faster else x), (-y if lower else y)
+    front = list[int]()
+    for place in np.lexsort((-worth, price)):
+        if not front or worth[place] > worth[front[-1]]:
+            front.append(int(place))
+    line = go.Scatter(
+        x=x[front].tolist(),
+        y=y[front].tolist(),
+        mode="lines",
+        line={"color": MUTED, "width": 1, "shape": "hv"},
+        hoverinfo="skip",
+    )
     hover = [f"{label}\n{axis} {size:.3g}: {score:.2f}" for label, size, score in zip(labels, x, y, strict=True)]
-    figure = go.Figure([front, _systems(x, y, labels, [False] * len(x), hover)])
-    figure.update_layout(template=STYLE, height=360)
-    figure.update_xaxes(title_text=escape(axis), type="log", dtick="D2", range=_padded(np.log10(x)))
+    figure = go.Figure([line, _systems(x, y, labels, [False] * len(x), hover)])
+    figure.update_layout(template=STYLE, height=420)
+    figure.update_xaxes(title_text=escape(axis), type="log", nticks=7, tickformat=".3~g", range=_padded(np.log10(x)))
     figure.update_yaxes(title_text=escape(title), range=_padded(y))
     return figure
 
@@ -221,7 +228,7 @@ def _systems(
 ) -> go.Scatter:
     """Return one marker per system, hollow for a control."""
     return go.Scatter(
-        x=np.round(x, 3).tolist(),
+        x=np.round(x, 6).tolist(),
         y=np.round(y, 6).tolist(),
         mode="markers+text",
         text=[""] * len(labels),

@@ -1,20 +1,29 @@
-"""Draw the raw scores of all systems by level and data set, colored by the kind of the system (paper, Figures 3-5)."""
+"""Draw scores by the kind of the system (paper, Figures 3-5), and against size, cost, speed and latency."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from speechiq.engines.base import CASCADE, CONTROL, CORRECTED, END_TO_END, PERSON, RECOGNIZER
-from speechiq.reducer.output.page.figures import INK, MARGIN, STYLE, escape
-from speechiq.reducer.output.page.page import HEIGHT, Section
+from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
+from speechiq.reducer.output.page.figures import FEWEST_SIZES, INK, MARGIN, STYLE, against_size, escape
+from speechiq.reducer.output.page.page import HEIGHT, Section, link_to
 from speechiq.reducer.output.page.study import Study
+from speechiq.reducer.output.page.tables import list_all_tasks
 from speechiq.reducer.output.scoreboard_table import shown_kinds
+from speechiq.reducer.output.side_tables import LATENCY_NOTES, SPEED_NOTES, TIME_NAMES, Latencies, read_latencies
+from speechiq.reducer.runs.costs import OF_MEASURES, RunCost
+from speechiq.reducer.runs.run_record import MeasuredSpeed, read_parameters, read_speeds
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 #: Height of a bar with its name, and the part of it that is the bar.
 ROW, WIDTH = 44, 0.4
@@ -118,3 +127,126 @@ def _trace(bars: Mapping[int, Bar], kind: str, *, is_named: bool) -> go.Bar:
 def _length(width: float) -> float:
     """Return the part of an interval on one side; 0 without one."""
     return 0.0 if math.isnan(width) else round(width, 4)
+
+
+TRADEOFFS = "No system beats those on the line in both the score and the number that it is drawn against."
+SIZES = (
+    "parameters: of all stages together, as the runs counted them; the study of size (siq study size) says how good "
+    "each system is for its size",
+)
+COSTS = ("cost: of the runs at the given prices, without what came from the response cache",)
+
+
+class Tradeoff(NamedTuple):
+    """Hold a number of the systems against which their scores are drawn.
+
+    Attributes:
+        name: What it is, for the title of the section.
+        axis: Title of the axis, with the unit.
+        values: System -> number.
+        faster: Whether a larger number is better.
+    """
+
+    name: str
+    axis: str
+    values: Mapping[str, float]
+    notes: Sequence[str]
+    faster: bool = False
+
+    def count(self, systems: Collection[str]) -> int:
+        """Return how many different numbers some systems have."""
+        return len({value for name, value in self.values.items() if name in systems})
+
+
+def tradeoff_sections(study: Study, costs: Sequence[RunCost] = ()) -> list[Section]:
+    """Return the section with SIQ and each level against numbers of the systems, of which the reader chooses one.
+
+    A number of which the systems that are not controls have fewer than `FEWEST_SIZES` values is left out; there is no
+    section without any.
+    """
+    tasks = list_all_tasks(study.scoreboard.systems)
+    found = [
+        Tradeoff("size", "Parameters, billion", {name: n / 1e9 for name, n in read_parameters(tasks).items()}, SIZES),
+        Tradeoff("cost", "Cost", {cost.system: cost.cost for cost in costs if cost.cost > 0}, COSTS),
+        *list_speeds(read_speeds(tasks)),
+        *_list_medians(read_latencies(tasks)),
+    ]
+    systems = {study.names[row] for row in study.listening}
+    kept = [tradeoff for tradeoff in found if tradeoff.count(systems) >= FEWEST_SIZES]
+    if not kept:
+        return []
+    figures, captions = {}, {}
+    for number, tradeoff in enumerate(kept):
+        for score, chart in _draw_tradeoff(study, tradeoff).items():
+            figures[f"tradeoffs-{score}-{number}"] = chart
+            captions[f"tradeoffs-{score}"] = "SIQ" if score == "siq" else title(score)
+    *first, last = dict.fromkeys(tradeoff.name for tradeoff in kept)
+    heading = f"Scores against {' and '.join(filter(None, [', '.join(first), last]))}"
+    grid = _list_numbers(study, kept, heading)
+    section = Section("tradeoffs", heading, intro=TRADEOFFS, charts=captions, grid=grid, notes=grid.notes)
+    return [section._replace(figures=figures, values={"axes": [tradeoff.axis for tradeoff in kept]})]
+
+
+def list_speeds(speeds: Sequence[MeasuredSpeed]) -> Iterator[Tradeoff]:
+    """Yield the speed of each kind of work that is a system's own and has audio; that of its runs together."""
+    own = [speed for speed in speeds if (speed.rtfx or 0) > 0 and speed.work not in OF_MEASURES]
+    for work in sorted({speed.work for speed in own}):
+        audio, seconds = defaultdict[str, float](float), defaultdict[str, float](float)
+        devices = set[str]()
+        for speed in own:
+            if speed.work == work:
+                audio[speed.system] += speed.audio_seconds
+                seconds[speed.system] += speed.work_seconds
+                devices.add(f"{speed.device or 'not recorded'} (batch size {speed.batch_size or 'not recorded'})")
+        values = {name: audio[name] / spent for name, spent in seconds.items() if spent > 0}
+        notes = (*SPEED_NOTES, f"device of {work}: {', '.join(sorted(devices))}")
+        yield Tradeoff("speed", f"RTFx, {work}", values, notes, faster=True)
+
+
+def _list_medians(latencies: Sequence[Latencies]) -> Iterator[Tradeoff]:
+    """Yield the median of each time of the answers, as the table of latencies has it."""
+    for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL):
+        times: dict[str, list[float]] = {}
+        for latency in latencies:
+            known = latency.times(name)
+            times.setdefault(latency.system, []).extend(known[known > 0].tolist())
+        values = {}
+        for system, all_times in times.items():
+            if all_times:
+                values[system] = float(np.quantile(all_times, 0.5, method="inverted_cdf"))
+        yield Tradeoff("latency", f"Median {TIME_NAMES[name]}", values, LATENCY_NOTES)
+
+
+def _draw_tradeoff(study: Study, tradeoff: Tradeoff) -> dict[str, go.Figure]:
+    """Return `siq`, if there is one, and each level -> its chart."""
+    rows = [row for row in study.listening if study.names[row] in tradeoff.values]
+    draw = partial(
+        against_size,
+        [tradeoff.values[study.names[row]] for row in rows],
+        labels=[study.labels[row] for row in rows],
+        axis=tradeoff.axis,
+        faster=tradeoff.faster,
+    )
+    charts = {}
+    if study.has_siq:
+        charts["siq"] = draw([float(study.scoreboard.siq[row]) for row in rows], title="SIQ")
+    for level in study.levels:
+        category = study.scoreboard.levels[level]
+        scores = [float(category.measure.show_score(study.scoreboard.estimate(level, row).value)) for row in rows]
+        charts[level] = draw(scores, title=category.unit, lower=category.measure.direction == "lower")
+    return charts
+
+
+def _list_numbers(study: Study, tradeoffs: Sequence[Tradeoff], heading: str) -> Grid:
+    """Return the table of the numbers of the systems that are not controls, best system first."""
+    columns = [Column("system", "System")]
+    for each in tradeoffs:
+        columns += [Column(each.axis, each.axis.replace(", ", "\n"), ".3g", lower=not each.faster)]
+    rows: list[dict[str, Cell]] = []
+    for row in study.scoreboard.order:
+        if row in study.listening:
+            name = study.names[row]
+            numbers = {each.axis: each.values.get(name) for each in tradeoffs}
+            rows.append({"system": link_to("system", name, study.labels[row]), **numbers})
+    notes = dict.fromkeys(note for each in tradeoffs for note in each.notes)
+    return Grid(heading, columns, rows, [*notes])

@@ -1,10 +1,9 @@
-"""Make the pages of `siq study robustness`, `size` and `predict`, and the sections of `siq study listen`."""
+"""Make the pages of `siq study robustness`, `size` and `predict`, and sections of the report beside its own."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import cycle
 
 import numpy as np
@@ -13,25 +12,26 @@ import plotly.graph_objects as go
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
 from speechiq.reducer.output.page.figures import (
     ACCENT,
-    FEWEST_SIZES,
     HALO,
     INK,
     MUTED,
     SOFT,
     STYLE,
-    against_size,
     escape,
 )
 from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
-from speechiq.reducer.output.page.study import Study
-from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
+from speechiq.reducer.output.side_tables import (
+    TIME_NAMES,
+    Latencies,
+    language_grids,
+    latency_grid,
+    people_grid,
+    read_latencies,
+)
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.output.translation_table import translation_grids
 from speechiq.reducer.runs.conditions import CLEAN
-from speechiq.reducer.runs.costs import RunCost
-from speechiq.reducer.runs.run_record import read_parameters
-from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.listening import study_listening
@@ -50,14 +50,6 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"col
 APART, SPREAD, MARGIN = 0.05, 0.4, 0.3
 #: Powers of ten with a letter on the axis of sizes; those above are written as powers.
 LETTERS = {6: "M", 7: "0M", 8: "00M", 9: "B", 10: "0B", 11: "00B", 12: "T", 13: "0T", 14: "00T"}
-SIZES = (
-    "Parameters of all stages together, as the runs counted them. No system beats those on the line at the same size "
-    "or less. The study of size (siq study size) says how good each is for its size."
-)
-COSTS = (
-    "What the runs cost at the given prices, without what came from the response cache. No system beats those on the "
-    "line at the same cost or less."
-)
 BAND = "Line by least squares over the logarithm, with its 95 % band over bootstrap samples of the clips"
 DIFFERENCES = (
     "AUC of the row's metric minus that of the column's, with its 95 % interval, on the same bootstrap samples of "
@@ -185,44 +177,18 @@ def language_sections(found: Found, scored: Mapping[str, SuiteScores]) -> list[S
     return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
 
 
+def people_sections(scored: Mapping[str, SuiteScores]) -> list[Section]:
+    """Return a section per suite with the mean of the people among its systems; none for fewer than two."""
+    grids = {suite: people_grid(each.scoreboard) for suite, each in scored.items()}
+    return [
+        Section(f"people-{suite}", grid.title, grid=grid, notes=grid.notes) for suite, grid in grids.items() if grid
+    ]
+
+
 def list_translations(found: Found, draws: int) -> list[Section]:
     """Return the section with the BLEU of translations; none for runs without any."""
     grids = translation_grids(found.all_tasks, draws)
     return [Section("translation", grid.title, grid=grid, notes=grid.notes) for grid in grids]
-
-
-def size_sections(study: Study) -> list[Section]:
-    """Return the section with the scores against the parameters that runs counted; none below `FEWEST_SIZES` sizes."""
-    counted = read_parameters(task for system in study.scoreboard.systems for task in system.tasks)
-    sizes = {name: count / 1e9 for name, count in counted.items()}
-    return _against(study, sizes, Section("sizes", "Scores against size", intro=SIZES), "Parameters, billion")
-
-
-def cost_sections(study: Study, costs: Sequence[RunCost]) -> list[Section]:
-    """Return the section with the scores against what the runs cost; none below `FEWEST_SIZES` costs."""
-    known = {cost.system: cost.cost for cost in costs if cost.cost > 0}
-    return _against(study, known, Section("costs", "Scores against cost", intro=COSTS), "Cost")
-
-
-def _against(study: Study, sizes: Mapping[str, float], section: Section, axis: str) -> list[Section]:
-    """Return a section with a chart of SIQ and of each level against a number of the systems; none of few numbers."""
-    labels = dict(zip(study.names, study.labels, strict=True))
-    rows = [row for row in study.listening if study.names[row] in sizes]
-    x = [sizes[study.names[row]] for row in rows]
-    if len({*x}) < FEWEST_SIZES:
-        return []
-    draw = partial(against_size, x, labels=[labels[study.names[row]] for row in rows], axis=axis)
-    charts, captions = {}, {}
-    if study.has_siq:
-        siq = [float(study.scoreboard.siq[row]) for row in rows]
-        charts[f"{section.id}-siq"], captions[f"{section.id}-siq"] = draw(siq, title="SIQ"), "SIQ"
-    for level in study.levels:
-        category = study.scoreboard.levels[level]
-        scores = [float(category.measure.show_score(study.scoreboard.estimate(level, row).value)) for row in rows]
-        is_lower = category.measure.direction == "lower"
-        charts[f"{section.id}-{level}"] = draw(scores, title=category.unit, lower=is_lower)
-        captions[f"{section.id}-{level}"] = title(level)
-    return [section._replace(figures=charts, charts=captions)]
 
 
 def list_latencies(found: Found, draws: int) -> list[Section]:

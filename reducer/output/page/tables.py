@@ -47,7 +47,7 @@ def leaderboard_table(study: Study, rows: Sequence[Row]) -> Grid:
     ]
     columns.sort(key=lambda column: order.index(column.name) if column.name in order else len(order))
     cells = [
-        {**shown, **_describe(study, row), "ranks": _likely(row["rank_probabilities"])}
+        {**shown, **_describe(study, row), "ranks": likely_ranks(row["rank_probabilities"])}
         for shown, row in zip(grid.rows, rows, strict=True)
     ]
     notes = [note for note in grid.notes if note != study.scoreboard.remarks.no_siq]
@@ -61,12 +61,12 @@ def _describe(study: Study, row: Row) -> dict[str, Cell]:
     return {"system": name, "kind": identity.kind or None, "encoder": identity.encoder or None}
 
 
-def _likely(probabilities: Sequence[float] | None) -> str:
+def likely_ranks(probabilities: Sequence[float] | np.ndarray | None) -> str:
     """Return the ranks of the middle 95 % of the bootstrap samples; empty if it is one."""
     if probabilities is None:
         return ""
     low, high = np.searchsorted(np.cumsum(probabilities), TAILS) + 1
-    return f"{low}\N{EN DASH}{min(high, len(probabilities))}" if low < high else ""
+    return f"{low} to {min(high, len(probabilities))}" if low < high else ""
 
 
 def link_system(study: Study, system: str) -> Markup:

@@ -15,14 +15,18 @@ from markupsafe import Markup
 from speechiq.core.console import count_of
 from speechiq.reducer.output.page.identity import APART, Identity, identify, short_names
 from speechiq.reducer.output.page.page import breakable, pack_data, pack_parts
+from speechiq.reducer.output.page.tables import likely_ranks
 from speechiq.reducer.output.published.folder import folder_of_system
-from speechiq.reducer.output.published.record import ENDING, unpack_rows
+from speechiq.reducer.output.published.record import ENDING, SEED, unpack_rows
 from speechiq.reducer.output.published.schema import ROWS, CategoryRecord, Result, ScoreRecord, SuiteRecord
 from speechiq.reducer.output.scoreboard_records import read_estimate
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT, score_column
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
+from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import is_siq
+from speechiq.reducer.scores.norms import Norms
+from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import competition_ranks
 from speechiq.reducer.stats.estimate import Estimate
@@ -84,11 +88,18 @@ class BoardPart(NamedTuple):
 
 
 class Board(msgspec.Struct, frozen=True, dict=True):
-    """Hold the results of a suite, system -> newest first; `norms` is the label of the norms of SIQ, or empty."""
+    """Hold the results of a suite.
+
+    Attributes:
+        norms: Label of the norms of SIQ, or empty.
+        results: System -> its results, newest first.
+        scale: The norms themselves, if they are known.
+    """
 
     suite: str
     norms: str
     results: dict[str, list[BoardEntry]]
+    scale: Norms | None = None
 
     @property
     def title(self) -> str:
@@ -113,6 +124,15 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         entries = [results[0] for results in self.results.values() if not results[0].result.control]
         ranks = zip((entry.name for entry in entries), self._rank(entries).tolist(), strict=True)
         return {name: rank for name, rank in ranks if not np.isnan(rank)}
+
+    @cached_property
+    def rank_ranges(self) -> dict[str, str]:
+        """Return system -> its ranks by SIQ in 95 % of the bootstrap samples, in words; empty for one rank."""
+        if not self.scale or not self.places:
+            return {}
+        systems = [self.results[name][0].systems[self.suite] for name in self.places]
+        scored = rank(systems, self.suite, norms=self.scale, draws=DRAWS, seed=SEED)
+        return {scored.pool.systems[row]: likely_ranks(shares) for row, shares in scored.rank_probabilities.items()}
 
     @cached_property
     def categories(self) -> dict[str, CategoryRecord]:
@@ -144,6 +164,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         heading = "Rank" if self.norms or len(self.categories) == 1 else "Mean rank"
         columns = [
             Column("rank", heading, ".3g", kind="rank", lower=True),
+            Column("ranks", "", below="rank"),
             Column("system", "System", kind="setup"),
             *(column._replace(name=f"score {column.name}") for column in self.list_columns()),
             Column("type", "Type", kind="fact type"),
@@ -157,6 +178,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             no_rank = "" if entry.result.control else None
             rows.append({"rank": self.places.get(entry.name, no_rank), "system": link_entry(entry)})
             rows[-1] |= {
+                "ranks": self.rank_ranges.get(entry.name, ""),
                 "type": entry.identity.kind or None,
                 "openness": entry.result.declaration.openness,
                 "size": entry.result.declaration.parameters,
@@ -187,6 +209,8 @@ class Board(msgspec.Struct, frozen=True, dict=True):
 
     def _notes(self) -> Iterator[str]:
         yield f"the newest result of each of {count_of(len(self.results), 'system')}, each scored alone"
+        if any(self.rank_ranges.values()):
+            yield "below a rank are the ranks in 95 % of the bootstrap samples of the clips"
         for name, record in self.columns.items():
             size = f"{count_of(record.items, 'item')} of {count_of(record.clips, 'clip')}"
             factor = 100 if record.unit.endswith("%") else 1
@@ -198,13 +222,17 @@ class Board(msgspec.Struct, frozen=True, dict=True):
                 yield f"{title(name)} is judged by {', '.join(judges)}"
 
 
-def list_boards(entries: Iterable[BoardEntry]) -> list[Board]:
-    """Return the boards of some results: first SIQ, on each norms and without, then other suites."""
+def list_boards(entries: Iterable[BoardEntry], norms: Mapping[str, Norms] = {}) -> list[Board]:
+    """Return the boards of some results: first SIQ, on each norms and without, then other suites.
+
+    Args:
+        norms: Label -> norms, on which the ranges of ranks are drawn.
+    """
     boards: dict[tuple[str, str], Board] = {}
     for entry in sorted(entries, key=lambda entry: entry.result.date, reverse=True):
         for suite, record in entry.result.suites.items():
             label = entry.result.norms.label if entry.result.norms and record.siq else ""
-            board = boards.setdefault((suite, label), Board(suite, label, {}))
+            board = boards.setdefault((suite, label), Board(suite, label, {}, norms.get(label)))
             board.results.setdefault(entry.name, []).append(entry)
     return [boards[key] for key in sorted(boards, key=lambda key: (not is_siq(key[0]), key[0], not key[1], key[1]))]
 

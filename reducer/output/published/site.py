@@ -163,7 +163,7 @@ def build_site(root: Path) -> dict[str, str]:
     """
     registry = read_sound(root)
     entries = [BoardEntry(each.folder, each.result, each.systems) for each in registry.results if each.result]
-    boards = list_boards(entries)
+    boards = list_boards(entries, registry.norms)
     # Texts of a result cannot contain the digest, which scripts on pages need.
     results = [msgspec.to_builtins(entry.result) for entry in entries]
     digest = shorten(content_sha256([version("speechiq"), *results]))

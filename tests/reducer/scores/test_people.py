@@ -31,6 +31,15 @@ def test_the_mean_is_that_of_the_people_and_has_an_interval(runs):
     assert all(row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for name in (*LEVELS, "siq"))
 
 
+def test_the_report_has_the_mean_too(runs, tmp_path):
+    (row,) = as_json("score", runs, "--bootstrap", 0)["people"]["siq"]
+    siq("score", runs, "--bootstrap", 0, "--output", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    section = page[page.index('<section id="people-siq"') :]
+    assert "people (mean of 2)" in section and f"{row['siq']:.2f}" in section
+    assert '<a href="#people-siq">Mean of people</a>' in page
+
+
 def test_without_intervals_the_mean_has_none(runs):
     (row,) = as_json("score", runs, "--bootstrap", 0)["people"]["siq"]
     assert row["siq"] > 0 and row.get("siq_low") is None

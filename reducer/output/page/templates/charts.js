@@ -20,6 +20,17 @@ function resolve(color) {
   return found;
 }
 
+/** Charts of the scores against what a menu chooses, such as size or speed. */
+for (const menu of document.querySelectorAll("[data-axes]")) {
+  const places = [...menu.closest("section").querySelectorAll(".chart")];
+  const choose = () => places.forEach((place) => { figures[place.id] = figures[`${place.id}-${menu.value}`]; });
+  menu.onchange = () => {
+    choose();
+    places.forEach(draw);
+  };
+  choose();
+}
+
 /** Draw a chart unless that was begun. */
 const begun = new Map();
 function drawOnce(place) {
@@ -54,6 +65,10 @@ const POSITIONS = {
   "middle left": (x, y, w) => [x - 10 - w, y - 8, w, 16],
   "top center": (x, y, w) => [x - w / 2, y - 24, w, 16],
   "bottom center": (x, y, w) => [x - w / 2, y + 8, w, 16],
+  "top right": (x, y, w) => [x + 7, y - 24, w, 16],
+  "top left": (x, y, w) => [x - 7 - w, y - 24, w, 16],
+  "bottom right": (x, y, w) => [x + 7, y + 8, w, 16],
+  "bottom left": (x, y, w) => [x - 7 - w, y + 8, w, 16],
 };
 const overlap = ([ax, ay, aw, ah], [bx, by, bw, bh]) => ax < bx + bw && bx < ax + aw && ay < by + bh && by < ay + ah;
 
@@ -67,6 +82,15 @@ function findFarPlace([x, y], w, isFree) {
   return places.map(([ax, ay]) => ({ ax, ay, box: [x + ax - w / 2, y + ay - 8, w, 16] })).find(({ box }) => isFree(box));
 }
 
+/** The boxes around a line that goes from point to point in steps, first to the side. */
+const boxesOfSteps = (points) => points.slice(1).flatMap(([x, y], i) => {
+  const [fromX, fromY] = points[i];
+  return [
+    [Math.min(x, fromX), fromY - 1, Math.abs(x - fromX), 2],
+    [x - 1, Math.min(y, fromY), 2, Math.abs(y - fromY)],
+  ];
+});
+
 const textOf = (label) => new DOMParser().parseFromString(label, "text/html").body.textContent;
 
 /** Put names next to their marks, the first system first; at the end of a line where marks touch; else into a list. */
@@ -78,7 +102,9 @@ async function placeLabels(plotly, place) {
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
   const points = trace.x.map((x, i) => [xaxis.d2p(x), yaxis.d2p(trace.y[i])]);
-  const taken = points.map(([x, y]) => [x - 5, y - 5, 10, 10]);
+  const rules = (place.layout.shapes ?? []).filter(({ y0, y1 }) => y0 === y1).map(({ y0 }) => [0, yaxis.d2p(y0) - 1, size.w, 2]);
+  const steps = place.data.filter(({ line }) => line?.shape === "hv").flatMap((line) => boxesOfSteps(line.x.map((x, i) => [xaxis.d2p(x), yaxis.d2p(line.y[i])])));
+  const taken = [...points.map(([x, y]) => [x - 5, y - 5, 10, 10]), ...rules, ...steps];
   const isFree = (box, i) => box[0] >= 0 && box[0] + box[2] <= size.w && box[1] >= -size.t && box[1] + 16 <= size.h && !taken.some((other, j) => j !== i && overlap(box, other));
   const text = [];
   const textposition = [];
@@ -87,14 +113,14 @@ async function placeLabels(plotly, place) {
   trace.meta.labels.forEach((label, i) => {
     const width = pen.measureText(textOf(label)).width + 4;
     const outward = points[i][0] < size.w / 2 ? ["middle left", "middle right"] : ["middle right", "middle left"];
-    const fits = [...outward, "top center", "bottom center"].find((position) => isFree(POSITIONS[position](...points[i], width), i));
+    const fits = [...outward, ...Object.keys(POSITIONS).slice(2)].find((position) => isFree(POSITIONS[position](...points[i], width), i));
     const far = fits ? null : findFarPlace(points[i], width, (box) => isFree(box, -1));
     text.push(fits ? label : "");
     textposition.push(fits ?? "top center");
     if (fits) taken.push(POSITIONS[fits](...points[i], width));
     else if (far) {
       taken.push(far.box);
-      lines.push({ ...LINE, x: trace.x[i], y: trace.y[i], ax: far.ax, ay: far.ay, text: label.replaceAll("%", "&#37;") });
+      lines.push({ ...LINE, x: xaxis.type === "log" ? Math.log10(trace.x[i]) : trace.x[i], y: trace.y[i], ax: far.ax, ay: far.ay, text: label.replaceAll("%", "&#37;") });
     } else left.push(textOf(label));
   });
   Object.assign(figures[place.id].data[index], { text, textposition });

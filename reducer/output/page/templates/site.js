@@ -24,7 +24,7 @@ function fillMenu(menu, entries, key, label, value, onchange) {
   menu.closest(".field").hidden = entries.length < 2;
 }
 
-const numberCell = (text, ...below) => h("td", { className: "number" }, text, ...below);
+const numberCell = (text, ...below) => h("td", { className: "number", "data-sort": text === NONE ? "" : text.replace("\u2212", "-") }, text, ...below);
 const withMinus = (value, digits = 2) => fixed(value, digits).replace("-", "\u2212");
 const signed = (value) => (value > 0 ? "+" : "") + withMinus(value);
 
@@ -136,7 +136,19 @@ const itemLink = (board, category, item) => h("a", { href: `clips.html#clips/${p
 function differentItems(board, { category, items }) {
   const rows = items.map(({ item, a, b }) => h("tr", {}, h("th", { scope: "row" }, itemLink(board, category, item)), numberCell(withMinus(a)), numberCell(withMinus(b))));
   const head = h("tr", {}, h("th", { scope: "col" }, category.title), ...["A", "B"].map((text) => h("th", { scope: "col", className: "number" }, text)));
-  return h("div", {}, h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows)));
+  const table = h("table", {}, h("thead", {}, head), h("tbody", {}, ...rows));
+  const place = h("div", {}, table);
+  addDownloads(table, [saveButton("CSV", `Save the items of ${category.title} as CSV`, () => save(`${category.name}.csv`, "text/csv", csv(tableRows(table))))]);
+  return place;
+}
+
+/** The rows that the table of items lists, on all of its pages. */
+let listedItems = [];
+if ($("clips")) {
+  addDownloads($("clip-table").closest(".scroll"), [
+    saveButton("CSV", "Save the table of items as CSV", () =>
+      save("items.csv", "text/csv", csv([headOf($("clip-table")), ...listedItems.map((row) => ITEM_COLUMNS.map((column) => row[column]))]))),
+  ]);
 }
 
 async function showItems([title, categoryName], query) {
@@ -170,6 +182,7 @@ async function showItems([title, categoryName], query) {
   });
   const listed = rows.filter(({ item }) => item.toLowerCase().includes(view.q.toLowerCase()))
     .sort((one, another) => order(one[view.sort], another[view.sort], view.order === "ascending" ? 1 : -1));
+  listedItems = listed;
   const named = listed.findIndex(({ item }) => item === view.item);
   const page = query.has("page") || named < 0 ? view.page - 1 : Math.floor(named / ITEMS_PER_PAGE);
   const texts = named < 0 ? null : await loadItemTexts(category, listed[named].place);

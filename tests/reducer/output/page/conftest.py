@@ -12,6 +12,8 @@ import pytest
 from speechiq.metrics.choice import vote
 from speechiq.metrics.words.wer import score as score_words
 from speechiq.reducer.output.page import build as report
+from speechiq.reducer.output.page.kinds import tradeoff_sections
+from speechiq.reducer.output.page.study import gather_report
 from tests.records import describe
 from tests.reducer.browser import Visit
 
@@ -35,6 +37,7 @@ def write_system(
     letters: str,
     described: dict[str, Any] | None = None,
     texts: dict[str, str] = TEXTS,
+    recorded: dict[str, Any] | None = None,
     **columns: float,
 ) -> None:
     """Write one system's run of the three levels.
@@ -46,6 +49,7 @@ def write_system(
         letters: Answers to the questions in turn, B is right; all five answers to a question are the same.
         described: What `hf-audio` recorded of the system.
         texts: clip -> reference.
+        recorded: What else `hf-audio` recorded, such as parameters and speed.
         columns: Further columns of every row.
     """
     rows: dict[str, list[dict]] = {"remember": [], "understand": [], "apply": []}
@@ -67,10 +71,18 @@ def write_system(
         folder.joinpath(f"samples_t_{level}_2025-01-01T00-00-00.jsonl").write_text(lines)
     configs = {f"t_{level}": {"metadata": describe(level, dataset="t")} for level in rows}
     called = {"model": "hf-audio", "model_args": {"pretrained": name, "hub_token": "secret"}}
-    config = called | {"siq": {"pretrained": name, "system": described or {}}}
+    config = called | {"siq": {"pretrained": name, "system": described or {}, **(recorded or {})}}
     results = {"date": 1.0, "model_name": name, "configs": configs, "config": config}
     results |= {"lm_eval_version": "0.4.13", "total_evaluation_time_seconds": "63.8"}
     folder.joinpath("results_2025-01-01T00-00-00.json").write_text(json.dumps(results))
+
+
+def use(parameters: float, **seconds: float) -> dict[str, Any]:
+    """Return what a run records of a model: its parameters, and the seconds of each work on 120 s of audio."""
+    speed = {}
+    for work, spent in seconds.items():
+        speed[work] = {"audio_seconds": 120.0, "work_seconds": spent, "rtfx": 120.0 / spent}
+    return {"parameters": int(parameters), "speed": speed, "device": "cuda:0"}
 
 
 def cascade(asr: dict[str, str]) -> dict[str, Any]:
@@ -86,13 +98,28 @@ def write_study(folder: Path) -> Path:
     texts = TEXTS | {HOSTILE: TEXTS["set/two"]}
     hostile = lambda clip, text: mishear(clip, text).replace("Monday", HOSTILE)  # noqa: E731
     write_system(
-        folder / "a", "a/good+thinker", mishear, "BBBBBBBBBA", cascade({"model": "a/good"}), texts, audio_coverage=1.0
+        folder / "a",
+        "a/good+thinker",
+        mishear,
+        "BBBBBBBBBA",
+        cascade({"model": "a/good"}),
+        texts,
+        use(7e9, transcribing=12),
+        audio_coverage=1.0,
     )
     poor = lambda clip, text: mishear(clip, text).replace("fellow", "yellow")  # noqa: E731
     write_system(
-        folder / "b", "b/poor+thinker", poor, "BAEBBACDBA", cascade({"model": "b/poor"}), texts, audio_coverage=0.5
+        folder / "b",
+        "b/poor+thinker",
+        poor,
+        "BAEBBACDBA",
+        cascade({"model": "b/poor"}),
+        texts,
+        use(1e9, transcribing=3),
+        audio_coverage=0.5,
     )
-    write_system(folder / "c", NAME, hostile, "?BA", {"kind": "end to end", "audio_encoder": HOSTILE}, texts)
+    described = {"kind": "end to end", "audio_encoder": HOSTILE}
+    write_system(folder / "c", NAME, hostile, "?BA", described, texts, use(2e8, transcribing=6))
     gold = cascade({"control": "gold"})
     write_system(folder / "d", "gold+thinker", lambda clip, text: text, "BBBBBBBBBA", gold, texts)
     return folder
@@ -106,7 +133,8 @@ def study(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def page_file(study, tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    report.write_report(report.build_report([study], bootstrap=100), path)
+    gathered = gather_report([study], bootstrap=100)
+    report.write_report(report.render_report(gathered, sections=tradeoff_sections(gathered)), path)
     return path
 
 

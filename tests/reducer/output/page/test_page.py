@@ -83,6 +83,19 @@ def test_controls_have_no_rank_and_stay_behind_the_systems(visit):
     assert names(here)[-1] == "gold+thinker" and here.tab.url.endswith("#leaderboard?sort=SIQ")
 
 
+def test_scores_are_drawn_against_what_the_reader_chooses(visit):
+    here = visit()
+    here.see_all()
+    titles = lambda: here.tab.locator("#tradeoffs .xtitle").all_text_contents()  # noqa: E731
+    assert titles() == ["Parameters, billion"] * 4
+    here.tab.select_option("#tradeoffs select", "RTFx, transcribing")
+    here.tab.locator("#tradeoffs-apply .xtitle", has_text="RTFx").wait_for()
+    assert titles() == ["RTFx, transcribing"] * 4
+    here.tab.click("#theme")
+    here.tab.locator("#tradeoffs-siq :is(.textpoint, .annotation-text)", has_text="good").wait_for()
+    assert titles() == ["RTFx, transcribing"] * 4
+
+
 LABELS_OF = r"""(id) => {
   const list = document.querySelector(`[data-unlabeled="${id}"]`)?.textContent ?? "";
   const shown = [...document.getElementById(id).querySelectorAll(".textpoint, .annotation-text")];

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from speechiq.reducer.output.published.boards import BoardEntry, board_languages, list_boards
 from speechiq.reducer.output.published.folder import read_folder
 from speechiq.reducer.output.published.registry import check_results_folder
+from speechiq.reducer.scores.ranking import rank
 from tests.commands import siq
 from tests.reducer.conftest import levels, write_run
+from tests.test_docs import REGISTRY
 
 #: A suite of its own, with one category, two data sets and groups.
 QUIZ = {"suite": "quiz", "category": "facts", "group_by": ["answer"], "dataset": "one"}
@@ -73,6 +77,21 @@ def test_a_board_has_ranks_and_tables_by_data_set_and_group(root):
         "two\nacc. %\n95 % interval",
     ]
     assert sets.rows[0]["group one"].value == board.newest[0].result.suites["quiz"].datasets["one"]["facts"].score.value
+
+
+def test_ranks_have_the_range_that_the_samples_of_the_clips_allow():
+    registry = check_results_folder(REGISTRY / "results")
+    entries = [BoardEntry(each.folder, each.result, each.systems) for each in registry.results]
+    (board,) = list_boards(entries, registry.norms)
+    ranked = [entry for entry in board.newest if not entry.result.control]
+    # Scored alone, with the same seed, every system has the same samples of the clips.
+    alone = [rank([entry.systems["siq"]], norms=registry.norms["demo@1"], draws=1000) for entry in ranked]
+    places = rankdata(-np.hstack([scored.bars.siq_draws for scored in alone]), method="min", axis=1)
+    ends = np.quantile(places, (0.025, 0.975), axis=0, method="inverted_cdf").astype(int).T.tolist()
+    expected = [f"{low} to {high}" if low < high else "" for low, high in ends]
+    grid = board.rank()
+    assert [row["ranks"] for row in grid.rows] == [*expected, "", ""] and any(expected)
+    assert grid.lines(grid.rows[0], grid.columns[0]) == ["1", expected[0]]
 
 
 def test_languages_of_a_suite_have_a_table(tmp_path):

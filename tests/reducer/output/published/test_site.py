@@ -166,6 +166,11 @@ def test_two_systems_are_compared_by_keyboard(visit, results):
     assert interval.replace("\N{MINUS SIGN}", "-") == f"{low:.2f} to {high:.2f}"
     assert shown_p == "p < 0.001" or float(shown_p.removeprefix("p = ")) == pytest.approx(p, abs=0.01)
     assert sum(map(int, cells[3:])) == 14 and cells[3] == "0"
+    saved = here.download(here.tab.get_by_role("button", name="Save the table compare as CSV")).splitlines()
+    assert saved[0] == "Score,A,B,A \N{MINUS SIGN} B,A better,B better,Equal"
+    assert saved[2].split(",")[:4] == ['"Remember', ' WER %"', f"{wer[0]:.2f}", f"{wer[1]:.2f}"]
+    saved = here.download(here.tab.get_by_role("button", name="Save the items of Remember as CSV"))
+    assert saved.startswith("Remember,A,B\r\n") and len(saved.splitlines()) > 1
     here.tab.get_by_role("button", name="Swap A and B").press("Enter")
     here.tab.wait_for_function("() => document.querySelector('#compare-a').value.startsWith('gold')")
     here.tab.locator("#compare-items a").first.click()
@@ -176,6 +181,8 @@ def test_the_rows_of_a_clip_are_shown_as_text(visit):
     here = visit("clips.html")
     highest = here.tab.locator("tr:has([data-clip='demo/kennedy']) td").last
     assert float(highest.inner_text()) < 100, "silence, whose error rate is 100 %, is a control"
+    saved = here.download(here.tab.get_by_role("button", name="Save the table of items as CSV")).splitlines()
+    assert saved[0] == "Item,Lowest,Mean,Highest" and len(saved) == 15 and saved[1].startswith("demo/austen,")
     here.tab.get_by_label("Category").select_option("understand")
     here.tab.get_by_label("Find").fill("KENNEDY")
     # A key that is pressed while the rows are drawn anew would get lost.
