@@ -22,6 +22,8 @@ DEEPEST = 64
 #: Bytes of the longest text that is read by `json`, which needs about 20 times as much memory.
 LONGEST_LOOSE = 2**25
 _HALF = re.compile("[\ud800-\udfff]")
+#: Digits of an integer that is above all floats.
+_LONG_NUMBER = re.compile(rb"[0-9]{308}")
 
 
 def decode(text: bytes, decoder: msgspec.json.Decoder[Form]) -> Form:
@@ -94,6 +96,15 @@ def refuse_extremes(value: Any) -> None:
         if not level:
             return
     raise ValueError(f"it is nested more than {DEEPEST} deep")
+
+
+def may_be_extreme(text: bytes) -> bool:
+    """Return whether `refuse_extremes` may refuse the value of a JSON text, by a fast look at its bytes.
+
+    >>> may_be_extreme(b'{"duration": [1]}'), may_be_extreme(b"[" * 100)
+    (False, True)
+    """
+    return text.count(b"[") + text.count(b"{") > DEEPEST - 2 or _LONG_NUMBER.search(text) is not None
 
 
 def load_json(text: str, change: Callable[[str], str] | None = None, make_object: MakeObject | None = None) -> Any:
