@@ -154,7 +154,7 @@ class BasicRules:
 _PLAIN_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789',.?!;:- ")
 _ENDS = ",.?!;:"
 # Words that the rules join to what is in front of them: "he'd been", "20 s".
-_JOINED = frozenset(("been", "gone", "done", "got", "st", "nd", "rd", "th", "s"))
+_JOINED = {"been", "gone", "done", "got"} | {number[1:] for number in ("1st", "2nd", "3rd", "4th", "1s")}
 #: Parts of texts whose normalized form is kept.
 MOST_PARTS = 2**15
 

@@ -143,7 +143,7 @@ def test_vowel_signs_count_in_the_multilingual_rules_alone():
 #: Words that rules join to others, write as several or leave out, and signs.
 JOINED = """
     a and an i he'd she's been gone done got can't let's ain't wanna i'ma mr dr. sen uh um, hmm mm 20 20mm 3.5 1,000
-    0123 007 1 1s 2nd st nd rd th s colour twenty-one u.s. U.S. rock'n'roll .5 5. ... - , 'tis 't 's uh's x. one. and,
+    0123 007 1 1s 2nd st rd th s colour twenty-one u.s. U.S. rock'n'roll .5 5. ... - , 'tis 't 's uh's x. one. and,
     two three hundred thousand million point double oh zero o minus percent per cent dollars cents half first ones
 """
 APART = [" "] * 12 + ["  ", "\n", ", ", ". ", " - "]
