@@ -44,7 +44,7 @@ from speechiq.reducer import LEVELS, Scores, calibrate, read_systems
 from speechiq.reducer.scores.bootstrap import resample
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import flat
-from speechiq.reducer.studies.comparison import draw_gap
+from speechiq.reducer.studies.comparison import draw_gaps
 
 TAILS = (2.5, 97.5)
 TABLES = ("siq", "siq old", "siq on norms", "difference", "equal siq")
@@ -99,14 +99,14 @@ def measure(
         frozen = draw(pool, scale=scale, draws=draws, seed=trial)
         note("siq on norms old", *np.percentile(frozen.siq, TAILS, axis=0), fixed)
         note("siq on norms", *frozen.siq_interval, fixed)
-        pair = draw(pool, draws=draws, seed=trial, pair=(0, systems - 1))
+        pair = draw(pool, draws=draws, seed=trial, pairs=[(0, systems - 1)])
         note("difference", *pair.siq_interval, true_siq[0] - true_siq[-1])
         if population.equal:
             note("equal siq old", *np.percentile(drawn.siq[:, 0] - drawn.siq[:, 1], TAILS), 0.0)
-            note("equal siq", *draw(pool, draws=draws, seed=trial, pair=(0, 1)).siq_interval, 0.0)
-            on_norms = draw_gap(pool, 0, 1, scale, draws, trial).siq_interval
+            note("equal siq", *draw(pool, draws=draws, seed=trial, pairs=[(0, 1)]).siq_interval, 0.0)
+            on_norms = draw_gaps(pool, [(0, 1)], scale, draws, trial).siq_interval
             note("equal siq on norms", *on_norms, 100.0)
-            for level, drawn in draw_gap(pool, 0, 1, flat(pool), draws, trial).raw_draws.items():
+            for level, drawn in draw_gaps(pool, [(0, 1)], flat(pool), draws, trial).raw_draws.items():
                 note(f"equal raw {level}", *drawn.interval, 0.0)
     return {
         name: [
@@ -137,9 +137,9 @@ def measure_clusters(rows: list[int], known: Scores, clusters: int, icc: float, 
             of.weight * (known.levels[level].weighted - of.mean) / of.std for level, of in scale.levels.items()
         )
         note("SIQ on norms", *resample(pool, scale=scale, draws=draws, seed=trial).siq, fixed)
-        for level, drawn in draw_gap(pool, 0, last, flat(pool), draws, trial).raw_draws.items():
+        for level, drawn in draw_gaps(pool, [(0, last)], flat(pool), draws, trial).raw_draws.items():
             note("difference of means", *drawn.interval, known.levels[level].raw[0] - known.levels[level].raw[last])
-        pair = draw(pool, draws=draws, seed=trial, pair=(0, last))
+        pair = draw(pool, draws=draws, seed=trial, pairs=[(0, last)])
         note("difference in SIQ", *pair.siq_interval, known.siq[0] - known.siq[last])
     return [100 * float(np.mean(np.concatenate(parts))) for parts in contained.values()]
 

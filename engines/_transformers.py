@@ -11,6 +11,10 @@ keys and values in the layers of a cache (_shared/checkpoint_writer), `get_audio
 """
 
 from collections.abc import Callable, Mapping
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 #: Logger and text of a warning about arguments that Whisper's own code gives to `generate` (transformers 5.23). A run
@@ -44,10 +48,15 @@ def whisper_text_rules() -> tuple[Callable[[], Callable], Callable[[Mapping[str,
     """Return the classes of Whisper's basic and of its English text normalizer, and what both do with symbols.
 
     `transformers.models.whisper.english_normalizer` of transformers 5.23, undocumented. The public way is a method of a
-    loaded Whisper tokenizer, and scoring loads none.
+    loaded Whisper tokenizer, and scoring loads none. The file is read by itself, since importing its package takes two
+    seconds of processor time.
     """
-    from transformers.models.whisper import english_normalizer as rules
-
+    package = find_spec("transformers")
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError("transformers")
+    name, rules = "english_normalizer", ModuleType("english_normalizer")
+    file = Path(package.origin).parent / "models" / "whisper" / f"{name}.py"
+    SourceFileLoader(name, str(file)).exec_module(rules)
     return rules.BasicTextNormalizer, rules.EnglishTextNormalizer, rules.remove_symbols_and_diacritics
 
 

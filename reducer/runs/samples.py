@@ -15,7 +15,7 @@ import numpy as np
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import decode, refuse_extremes
+from speechiq.core.files.json_text import decode, may_be_extreme, refuse_extremes
 from speechiq.core.files.plain import open_plain
 from speechiq.metrics.judge.rubric import MEANING
 from speechiq.metrics.letters.options import DERIVED, tally_letters
@@ -143,7 +143,8 @@ def read_sample_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple
         except ValueError as error:
             raise refuse_line(path, number, needs, error) from error
         try:
-            refuse_extremes(_values(row))
+            if may_be_extreme(line):
+                refuse_extremes(_values(row))
         except ValueError as error:
             raise SpeechIQError(f"{locate_line(path, number)} cannot be used", error, "rerun this task") from error
         yield number, row

@@ -9,6 +9,7 @@ Both come from rows alone: the votes and answers of Apply, and the transcripts o
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -26,7 +27,11 @@ from speechiq.reducer.runs.table import Item
 NEEDS = "id, question_id, options, answer and text of doc, resps [[answer, ...]] and filtered_resps [[vote, letters]]"
 
 
-class _Question(msgspec.Struct):
+#: Questions, and answers to them, of which many systems have the same; what was found is kept.
+MOST_KEPT = 2**15
+
+
+class _Question(msgspec.Struct, frozen=True):
     """Hold the parts of a doc of Apply that signs are found by."""
 
     id: Name
@@ -38,9 +43,14 @@ class _Question(msgspec.Struct):
     none_option: str = NONE_OF_THE_ABOVE
 
     @property
-    def offered(self) -> list[str]:
+    def offered(self) -> tuple[str, ...]:
         """Return the texts of all options in the order of their letters."""
-        return [*self.options, self.none_option]
+        return *self.options, self.none_option
+
+    @property
+    def rules(self) -> str:
+        """Return the name of the normalizer."""
+        return self.normalizer or DEFAULT
 
 
 class _Answered(msgspec.Struct, array_like=True):
@@ -114,7 +124,7 @@ def _read_task(task: TaskRun, transcripts: Mapping[str, str], replies: Replies |
     for _, row in read_sample_rows(task.samples, _AnswersRow, NEEDS):
         clip, voted = str(row.doc.id), row.filtered_resps[0]
         wanted = _find_wanted(row.doc) if clip in transcripts and voted.vote == row.doc.answer else []
-        words = normalize(transcripts[clip], row.doc.normalizer or DEFAULT).split() if wanted else []
+        words = _split_words(transcripts[clip], row.doc.rules) if wanted else ()
         unheard = bool(wanted) and not any(has_word(word, words) for word in wanted)
         answers = row.resps[0]
         unoffered = tuple(filter(None, _find_unoffered(row.doc, answers, voted.letters)))
@@ -125,19 +135,23 @@ def _read_task(task: TaskRun, transcripts: Mapping[str, str], replies: Replies |
     return found
 
 
+@lru_cache(MOST_KEPT)
 def _find_wanted(question: _Question) -> list[str]:
     """Return the content words of the right option that the reference has."""
     place = ord(question.answer) - ord("A")
     if not 0 <= place < len(question.options):
         return []
-    rules = question.normalizer or DEFAULT
-    spoken = normalize(question.text, rules).split()
-    return [word for word in find_content_words(question.options[place], rules) if has_word(word, spoken)]
+    spoken = _split_words(question.text, question.rules)
+    return [word for word in find_content_words(question.options[place], question.rules) if has_word(word, spoken)]
+
+
+#: The questions of a clip come one after the other.
+_split_words = lru_cache(2)(lambda text, rules: tuple(normalize(text, rules).split()))
+_find_option = lru_cache(MOST_KEPT)(find_unoffered)
 
 
 def _find_unoffered(question: _Question, answers: list[Any], letters: list[str]) -> list[str]:
-    rules = question.normalizer or DEFAULT
     return [
-        find_unoffered(answer, letter, question.offered, rules) if isinstance(answer, str) else ""
+        _find_option(answer, letter, question.offered, question.rules) if isinstance(answer, str) else ""
         for answer, letter in zip(answers, letters, strict=False)
     ]

@@ -81,7 +81,7 @@ def resample(
 
 def rank_probabilities(siq: np.ndarray) -> np.ndarray:
     """Return the probability of each rank from 1, shape (systems, ranks), from SIQ of shape (draws, systems)."""
-    ranks = np.array([competition_ranks(siq_of_draw) for siq_of_draw in siq])
+    ranks = competition_ranks(siq)
     return np.asarray((ranks[..., None] == np.arange(1, siq.shape[1] + 1)).mean(axis=0))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import own_scale
-from speechiq.reducer.scores.own_scale import PerLevel, Total
+from speechiq.reducer.scores.own_scale import Pairs, PerLevel, Total
 from speechiq.reducer.scores.scale import (
     PAPER,
     ROUNDING,
@@ -108,14 +108,14 @@ def draw(
     draws: int = DRAWS,
     seed: int = 0,
     tail_allowance: float = TAIL_ALLOWANCE,
-    pair: tuple[int, int] | None = None,
+    pairs: Pairs = None,
 ) -> Draws:
     """Score a pool on draws of its clips; differences between systems are coupled, since all share each draw.
 
     Args:
         tail_allowance: On a fixed scale, intervals of X_j count the variance of the heaviest cluster this many more
             times, for equally heavy ones that are not in the set. Differences between two systems use less.
-        pair: Rows of two systems whose differences in Z and SIQ have the intervals, on the pool's own scale.
+        pairs: Rows of systems whose differences in Z and SIQ have the intervals, on the pool's own scale.
     """
     check_draws(draws)
     clips = Clips.of(pool)
@@ -168,7 +168,7 @@ def draw(
         siq_draws = combine({level: drawn.draws for level, drawn in z_draws.items()}, fixed_shares)
         siq_interval = StudentizedDraws(siq[0], siq_draws).interval
     else:
-        z_intervals, siq_interval = own_scale.bound(pool.raw, totals, rule=rule, draws=draws, seed=seed, pair=pair)
+        z_intervals, siq_interval = own_scale.bound(pool.raw, totals, rule=rule, draws=draws, seed=seed, pairs=pairs)
     return Draws(
         {level: level_sums.raw[1:] for level, level_sums in found.items()},
         {level: part[1:] for level, part in z.items()},

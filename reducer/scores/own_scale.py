@@ -15,7 +15,7 @@ whose spread is free of it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ PART_CELLS = 2**17
 PerLevel = dict[str, np.ndarray]
 #: Takes values of a level's clips and returns their sums over clusters.
 Total = Callable[[np.ndarray], np.ndarray]
+#: Rows of pairs of systems; none for all systems by themselves.
+Pairs = Sequence[tuple[int, int]] | None
 
 
 class Level(NamedTuple):
@@ -80,7 +82,7 @@ def bound(
     rule: Weighting,
     draws: int,
     seed: int,
-    pair: tuple[int, int] | None = None,
+    pairs: Pairs = None,
 ) -> tuple[dict[str, Interval], Interval]:
     """Return the intervals of Z of each level, and of SIQ.
 
@@ -88,30 +90,31 @@ def bound(
         raw: Level -> raw scores, shape (systems, clips).
         totals: Level -> its `Total`.
         rule: Rules of the weights.
-        pair: Bound one system's scores minus another's instead, by draws as large as the set.
+        pairs: Bound the scores of one system minus those of another instead, by draws as large as the set.
     """
     generator = np.random.default_rng(seed)
     clusters = len(next(iter(totals.values()))(next(iter(raw.values()))[0]))
     groups = generator.permutation(clusters) % min(clusters, LARGEST)
     count = int(groups.max()) + 1
-    size = count if pair else math.ceil(count / 2)
+    size = count if pairs else math.ceil(count / 2)
     counts = np.vstack([np.ones(count), generator.multinomial(size, np.full(count, 1 / count), size=draws)])
     ratio = math.sqrt(size / count)
     with np.errstate(divide="ignore", invalid="ignore"):
         levels = {level: _draw_level(of, rule.clips, totals[level], groups, counts, ratio) for level, of in raw.items()}
         agreement = correlate_levels({level: of.z for level, of in levels.items()})
         shares = share_out({level: of.spread for level, of in levels.items()}, rule.levels, agreement)
-        scores = {level: _pick(of.z, pair) for level, of in levels.items()}
-        siq = _pick(combine({level: of.z for level, of in levels.items()}, shares), pair)
-        errors = _errors(levels, shares, counts, pair)
+        scores = {level: _pick(of.z, pairs) for level, of in levels.items()}
+        siq = _pick(combine({level: of.z for level, of in levels.items()}, shares), pairs)
+        errors = _errors(levels, shares, counts, pairs)
     errors[:, 1:] *= ratio
     scored = np.logical_and.reduce([of.scored for of in levels.values()])
-    span = math.sqrt(len(next(iter(raw.values()))) - 1) * (2 if pair else 1)
+    span = math.sqrt(len(next(iter(raw.values()))) - 1) * (2 if pairs else 1)
     z = {
-        level: _interval_of_level(of, error, scored, 0, span)
+        level: _interval_of_level(of, error, scored, 0, span, pooled=not pairs)
         for (level, of), error in zip(scores.items(), errors, strict=False)
     }
-    return z, _interval_of_level(siq, errors[-1], scored, 0 if pair else MEAN, POINTS * span)
+    middle = 0 if pairs else MEAN
+    return z, _interval_of_level(siq, errors[-1], scored, middle, POINTS * span, pooled=not pairs)
 
 
 def _draw_level(
@@ -138,45 +141,48 @@ def _draw_level(
     return Level(gaps, weights, ability, clean / deviation, drawn_weights * deviation, spread, scored)
 
 
-def _errors(
-    levels: Mapping[str, Level], shares: PerLevel, counts: np.ndarray, pair: tuple[int, int] | None
-) -> np.ndarray:
+def _errors(levels: Mapping[str, Level], shares: PerLevel, counts: np.ndarray, pairs: Pairs) -> np.ndarray:
     """Return the standard errors of Z of each level and of SIQ, shape (levels + 1, 1 + draws, numbers).
 
-    Level weights count as known. In the set's own error (row 0) the heaviest cluster counts twice, except for a pair.
+    Level weights count as known. In the set's own error (row 0) the heaviest cluster counts twice, except for pairs.
     """
     found = []
     step = max(1, PART_CELLS // next(iter(levels.values())).gaps.size)
     for start in range(0, len(counts), step):
         rows = slice(start, start + step)
-        parts = [_pick(of.parts(rows), pair) for of in levels.values()]
+        parts = [_pick(of.parts(rows), pairs) for of in levels.values()]
         siq = sum(POINTS * shares[level][rows, :, None] * part for level, part in zip(levels, parts, strict=True))
         squares = [np.square(part) for part in (*parts, siq)]
         variance = np.array([(part @ counts[rows, :, None])[..., 0] for part in squares])
-        if start == 0 and not pair:
+        if start == 0 and not pairs:
             variance[:, 0] += [part[0].max(axis=-1) for part in squares]
         found.append(variance)
     squared: np.ndarray = np.concatenate(found, axis=1)
     return np.asarray(np.sqrt(squared))
 
 
-def _pick(values: np.ndarray, pair: tuple[int, int] | None) -> np.ndarray:
-    """Return values of all systems (axis 1), or those of one minus those of another."""
-    return np.asarray(values[:, [pair[0]]] - values[:, [pair[1]]]) if pair else values
+def _pick(values: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """Return values of all systems (axis 1), or for each pair those of one minus those of the other."""
+    if not pairs:
+        return values
+    a, b = np.array(pairs).T
+    return np.asarray(values[:, a] - values[:, b])
 
 
 def _interval_of_level(
-    scores: np.ndarray, errors: np.ndarray, scored: np.ndarray, middle: float, span: float
+    scores: np.ndarray, errors: np.ndarray, scored: np.ndarray, middle: float, span: float, *, pooled: bool
 ) -> Interval:
     """Return the intervals of the scores in row 0, from those in draws.
 
-    An interval is as wide as the draws of its system or those of all systems ask for. A draw that cannot be scored
-    counts as infinitely far.
+    An interval is as wide as the draws of its system ask for, or if `pooled` as those of all systems do. A draw that
+    cannot be scored counts as infinitely far.
     """
     least = np.maximum(errors[1:], LEAST_ERROR * errors[0])
     far = np.divide(np.abs(scores[1:] - scores[0]), least, out=np.zeros_like(least), where=least > 0)
     far[~scored[1:]] = np.inf
-    own, pooled = (np.quantile(far, CONFIDENCE, axis=axis, method="inverted_cdf") for axis in (0, None))
-    half = np.where(errors[0] > 0, np.maximum(own, pooled), 0) * errors[0]
+    reach = np.quantile(far, CONFIDENCE, axis=0, method="inverted_cdf")
+    if pooled:
+        reach = np.maximum(reach, np.quantile(far, CONFIDENCE, method="inverted_cdf"))
+    half = np.where(errors[0] > 0, reach, 0) * errors[0]
     low, high = (np.clip(end, middle - span, middle + span) for end in (scores[0] - half, scores[0] + half))
     return Interval(np.minimum(low, scores[0]), np.maximum(high, scores[0]))

@@ -244,15 +244,22 @@ def combine(z: Mapping[str, np.ndarray], weights: Mapping[str, float | np.ndarra
 
 
 def competition_ranks(siq: np.ndarray) -> np.ndarray:
-    """Return ranks from 1, shape (systems,); equal systems share the best rank of their group.
+    """Return ranks from 1, shape (..., systems); equal systems share the best rank of their group.
 
     SIQ is compared to 9 decimals: smaller differences are rounding.
 
     >>> competition_ranks(np.array([90.0, 110.0, 110.0, 80.0])).tolist()
     [3, 1, 1, 4]
     """
-    siq = np.round(siq, 9)
-    return np.asarray(1 + (siq[None, :] > siq[:, None]).sum(axis=1))
+    falling = -np.round(siq, 9)
+    order = np.argsort(falling, axis=-1)
+    ordered = np.take_along_axis(falling, order, axis=-1)
+    is_new = np.ones(ordered.shape, bool)
+    is_new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    places = np.maximum.accumulate(np.where(is_new, np.arange(ordered.shape[-1]), 0), axis=-1)
+    ranks = np.empty_like(places)
+    np.put_along_axis(ranks, order, 1 + places, axis=-1)
+    return ranks
 
 
 def calibrate(pool: ScoreMatrix, rule: Weighting = PAPER) -> Scale:

@@ -106,6 +106,10 @@ def plain(value: Any) -> Any:
     >>> plain({"kappa": Estimate(0.5), "counts": np.array([1, 2]), "rate": -0.0})
     {'kappa': {'value': 0.5, 'low': None, 'high': None}, 'counts': [1, 2], 'rate': 0.0}
     """
+    if type(value) is float:
+        return value + 0.0 if math.isfinite(value) else None
+    if isinstance(value, str | int):
+        return value
     if isinstance(value, Estimate):
         value = dict(zip(("value", "low", "high"), value[:3], strict=True))
     elif isinstance(value, Difference):
@@ -113,14 +117,10 @@ def plain(value: Any) -> Any:
     elif isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
+        return plain(value.tolist())
     if isinstance(value, Mapping):
         return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    if isinstance(value, float):
-        return value + 0.0 if math.isfinite(value) else None
-    return value
+    return [plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 class Interval(NamedTuple):

@@ -229,10 +229,15 @@ def comparison_content(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def compare_scores(
+def compare_scores(pool: ScoreMatrix, a: str, b: str, **options: Any) -> Comparison:
+    """Compare the systems a and b of a pool; options as for `compare_all`."""
+    (comparison,) = compare_all(pool, [(a, b)], **options)
+    return comparison
+
+
+def compare_all(
     pool: ScoreMatrix,
-    a: str,
-    b: str,
+    pairs: Sequence[tuple[str, str]],
     *,
     scale: Scale | None = None,
     rule: Weighting = PAPER,
@@ -240,8 +245,8 @@ def compare_scores(
     draws: int = DRAWS,
     seed: int = 0,
     raw_only: str | None = None,
-) -> Comparison:
-    """Compare the systems a and b of a pool.
+) -> list[Comparison]:
+    """Compare pairs of systems of a pool; all pairs share the draws and the permutations.
 
     A fixed `scale` on the pool's clips scores them; None takes the pool's own scale if it has three systems or more,
     with weights by `rule`. Without a level of SIQ, or for a suite without a scale (`raw_only` says why), only
@@ -257,53 +262,47 @@ def compare_scores(
     fixed = scale if scaled else flat(pool)
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)
-    row_a, row_b = pool.systems.index(a), pool.systems.index(b)
+    rows = [(pool.systems.index(a), pool.systems.index(b)) for a, b in pairs]
 
-    drawn: Draws | None = None
-    own_draws: Draws | None = None
-    if draws:
-        drawn = draw_gap(pool, row_a, row_b, fixed or flat(pool), draws, seed)
-    if draws and not fixed:
-        own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pair=(row_a, row_b))
+    drawn = draw_gaps(pool, rows, fixed or flat(pool), draws, seed) if draws else None
+    own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pairs=rows) if draws and not fixed else None
     clips = Clips.of(pool)
-    gaps = {level: clips.spread(level, raw[row_a] - raw[row_b]) for level, raw in pool.raw.items()}
+    units = dict.fromkeys(pool.raw, float(POINTS) if scaled else 100.0)
+    if raw_only:
+        units = {level: 1 / spread_of(raw) for level, raw in pool.raw.items()}
+    gaps = {level: clips.spread(level, gap) for level, gap in _gaps(pool, rows).items()}
     of_raw = [gap / len(pool.clips[level]) for level, gap in gaps.items()]
-    per_z = {
-        level: each.discrimination / (each.discrimination.sum() * each.std) for level, each in scale.levels.items()
-    }
-    of_z = [gap * clips.spread(level, per_z[level]) for level, gap in gaps.items()]
-    rows = []
-    for level, part in zip(gaps, of_z, strict=True):
-        unit = POINTS if scaled else 100.0
-        if raw_only:
-            unit = 1 / spread_of(pool.raw[level])
-        rows.append(unit * scale.levels[level].weight * part)
-    shares = np.array(rows)
-    p = permute(np.array([*of_raw, *of_z, shares.sum(axis=0)]), seed, clips.clusters)
+    of_z, shares = _share_gaps(gaps, scale, units, clips)
+    parts = np.array([*of_raw, *of_z, shares.sum(axis=0)])
+    p = permute(parts.reshape(-1, len(clips.names)), seed, clips.clusters).reshape(parts.shape[:2])
 
     levels = scores.levels.values()
     values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
-    unknown = Interval(np.array([math.nan]), np.array([math.nan]))
+    unknown = Interval(*np.full((2, len(rows)), math.nan))
     intervals = _list_intervals(drawn, own_draws) if drawn else [unknown] * len(values)
-    differences = [
-        Difference(float(value[row_a]), float(value[row_b]), *_round_ends(interval), chance)
-        for value, interval, chance in zip(values, intervals, p.tolist(), strict=True)
-    ]
-    return Comparison(
-        a=a,
-        b=b,
-        draws=draws,
-        left_out=(own_draws or drawn).left_out if drawn else 0,
-        seed=seed,
-        raw=dict(zip(gaps, differences, strict=False)),
-        z=dict(zip(gaps, differences[len(gaps) :], strict=False)) if scaled else {},
-        siq=differences[-1] if scaled else None,
-        asked=asked,
-        clips=order_shares(clips.names, shares, list(gaps)),
-        clusters=clips.cluster_count,
-        no_siq=no_siq,
-        levels=pool.levels,
-    )
+    comparisons = []
+    for place, ((a, b), (row_a, row_b)) in enumerate(zip(pairs, rows, strict=True)):
+        differences = [
+            Difference(float(value[row_a]), float(value[row_b]), *_round_ends(interval, place), float(chances[place]))
+            for value, interval, chances in zip(values, intervals, p, strict=True)
+        ]
+        comparison = Comparison(
+            a=a,
+            b=b,
+            draws=draws,
+            left_out=(own_draws or drawn).left_out if drawn else 0,
+            seed=seed,
+            raw=dict(zip(gaps, differences, strict=False)),
+            z=dict(zip(gaps, differences[len(gaps) :], strict=False)) if scaled else {},
+            siq=differences[-1] if scaled else None,
+            asked=asked,
+            clips=order_shares(clips.names, shares[:, place], list(gaps)),
+            clusters=clips.cluster_count,
+            no_siq=no_siq,
+            levels=pool.levels,
+        )
+        comparisons.append(comparison)
+    return comparisons
 
 
 def spread_of(raw: np.ndarray) -> float:
@@ -321,15 +320,38 @@ def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: 
     return asked
 
 
-def draw_gap(pool: ScoreMatrix, a: int, b: int, scale: Scale, draws: int, seed: int) -> Draws:
-    """Return the draws of one system's scores minus another's, clip by clip, without the rest of the pool."""
-    gap = pool._replace(systems=("gap",), raw={level: raw[[a]] - raw[[b]] for level, raw in pool.raw.items()})
+def draw_gaps(pool: ScoreMatrix, rows: Sequence[tuple[int, int]], scale: Scale, draws: int, seed: int) -> Draws:
+    """Return the draws of one system's scores minus another's for each pair, clip by clip, as if a pair were a system.
+
+    Args:
+        rows: The rows of each pair in the pool.
+        scale: On the pool's clips; other systems of the pool do not count.
+    """
+    gaps = pool._replace(systems=tuple(map(str, rows)), raw=_gaps(pool, rows))
     levels = {level: level_scale._replace(mean=0.0) for level, level_scale in scale.levels.items()}
-    return draw(gap, scale=scale._replace(levels=levels), draws=draws, seed=seed, tail_allowance=0)
+    return draw(gaps, scale=scale._replace(levels=levels), draws=draws, seed=seed, tail_allowance=0)
+
+
+def _gaps(pool: ScoreMatrix, rows: Sequence[tuple[int, int]]) -> dict[str, np.ndarray]:
+    """Return level -> the raw scores of the first system of each pair minus those of the second, by clip."""
+    a, b = np.array(rows).T
+    return {level: raw[a] - raw[b] for level, raw in pool.raw.items()}
+
+
+def _share_gaps(
+    gaps: Mapping[str, np.ndarray], scale: Scale, units: Mapping[str, float], clips: Clips
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the part of each clip in the differences in Z and in SIQ, each of shape (levels, pairs, clips)."""
+    of_z, shares = [], []
+    for level, each in scale.levels.items():
+        per_z = each.discrimination / (each.discrimination.sum() * each.std)
+        of_z.append(gaps[level] * clips.spread(level, per_z))
+        shares.append(units[level] * each.weight * of_z[-1])
+    return np.array(of_z), np.array(shares)
 
 
 def _list_intervals(drawn: Draws, own_draws: Draws | None) -> list[Interval]:
-    """Return the intervals of the raw differences, of Z, and of SIQ."""
+    """Return the intervals of the raw differences, of Z, and of SIQ, with ends of shape (pairs,)."""
     raw = [of_level.interval for of_level in drawn.raw_draws.values()]
     if own_draws:
         return [*raw, *own_draws.z_intervals.values(), own_draws.siq_interval]
@@ -337,8 +359,8 @@ def _list_intervals(drawn: Draws, own_draws: Draws | None) -> list[Interval]:
     return [*raw, *drawn.z_intervals.values(), Interval(low - MEAN, high - MEAN)]
 
 
-def _round_ends(interval: Interval) -> tuple[float, float]:
-    low, high = (float(np.round(end, DECIMALS)[0] + 0.0) for end in interval)
+def _round_ends(interval: Interval, place: int) -> tuple[float, float]:
+    low, high = (float(np.round(end[place], DECIMALS) + 0.0) for end in interval)
     return low, high
 
 

@@ -1,5 +1,6 @@
 import itertools
 import json
+import random
 import re
 import subprocess
 import sys
@@ -139,6 +140,25 @@ def test_vowel_signs_count_in_the_multilingual_rules_alone():
     assert normalize("Ça, c'est \uff2f\uff2b: Straße!", "multilingual") == "ça c est ok strasse"
 
 
+#: Words that rules join to others, write as several or leave out, and signs.
+JOINED = """
+    a and an i he'd she's been gone done got can't let's ain't wanna i'ma mr dr. sen uh um, hmm mm 20 20mm 3.5 1,000
+    0123 007 1 1s 2nd st rd th s colour twenty-one u.s. U.S. rock'n'roll .5 5. ... - , 'tis 't 's uh's x. one. and,
+    two three hundred thousand million point double oh zero o minus percent per cent dollars cents half first ones
+"""
+APART = [" "] * 12 + ["  ", "\n", ", ", ". ", " - "]
+
+
+def test_a_text_in_parts_equals_the_text_as_a_whole():
+    """Words in brackets are dropped, and a text with brackets is not cut."""
+    chance = random.Random(0)
+    for plain in (0, 1, 3):
+        words = JOINED.split() + ["the", "word", "Colour.", "of", "people,", "mister"] * 7 * plain
+        for _ in range(700):
+            text = "".join(chance.choice(words) + chance.choice(APART) for _ in range(chance.randint(1, 12)))
+            assert normalize(text) == normalize(f"{text} (x)"), text
+
+
 def test_a_number_of_thousands_of_digits_is_normalized_too():
     assert normalize("1" * 9_000).replace(" ", "") == "1" * 9_000
 
@@ -160,7 +180,7 @@ def test_the_version_of_the_rules_is_recorded():
     assert [read_normalizer({"normalizer": kind})["normalizer_version"] for kind in RULES] == list(RULES.values())
 
 
-def test_normalizing_does_not_import_torch():
+def test_normalizing_imports_neither_torch_nor_transformers():
     code = "import sys; from speechiq.metrics.words.normalizer import normalize; normalize('a'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "torch" not in done.stdout.split()
+    assert not {"torch", "transformers"} & {*done.stdout.split()}

@@ -13,7 +13,7 @@ from speechiq.reducer.output.page.tables import Row
 from speechiq.reducer.scores.remarks import has_scale, title
 from speechiq.reducer.scores.scale import POINTS, flat
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies.comparison import Comparison, better_of, compare_scores, verdict
+from speechiq.reducer.studies.comparison import Comparison, better_of, compare_all, verdict
 
 #: Level -> column of the clips.
 COLUMNS = {"remember": "wer", "understand": "sim", "apply": "acc"}
@@ -130,8 +130,9 @@ def compare_pairs(study: Study, rows: Sequence[Row]) -> dict[str, Any]:
         pairs that were computed.
     """
     pairs: dict[str, Any] = {}
-    for a, b in _pairs(study):
-        comparison = _compare(study, rows[a]["system"], rows[b]["system"])
+    numbered = _pairs(study)
+    named = [(rows[a]["system"], rows[b]["system"]) for a, b in numbered]
+    for (a, b), comparison in zip(numbered, _compare(study, named) if named else [], strict=True):
         pairs[f"{a} {b}"] = _record(comparison)
         pairs[f"{b} {a}"] = _record(comparison.swap())
     return {
@@ -151,14 +152,13 @@ def _pairs(study: Study) -> list[tuple[int, int]]:
     return every[: min(MOST_PAIRS, MOST_WORK // clips)]
 
 
-def _compare(study: Study, a: str, b: str) -> Comparison:
+def _compare(study: Study, pairs: Sequence[tuple[str, str]]) -> list[Comparison]:
     scoreboard = study.scoreboard
     pool, bars, norms = scoreboard.pool, scoreboard.bars, scoreboard.norms
     tied = has_scale(pool, norms) and not study.has_z
-    return compare_scores(
+    return compare_all(
         pool,
-        a,
-        b,
+        pairs,
         scale=norms.scale_of(pool.clips) if norms else None,
         rule=study.scale.rule,
         draws=bars.draws if bars else 0,

@@ -9,7 +9,6 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -173,13 +172,15 @@ def align_texts(reference: str, texts: Sequence[str]) -> list[Ops]:
 def _align(spoken: Sequence[str], written: Sequence[str]) -> Ops:
     """Return the steps between words, by the alignment that jiwer counts."""
     steps: Ops = []
-    for same, run in groupby(Levenshtein.opcodes(spoken, written), key=lambda code: code.tag == "equal"):
-        codes = list(run)
-        first, last = codes[0], codes[-1]
-        if count := last.src_end - first.src_start:
-            steps.append(count if same else -count)
-        if not same and (words := written[first.dest_start : last.dest_end]):
+    in_spoken = in_written = 0
+    for block in Levenshtein.editops(spoken, written).as_matching_blocks():
+        if missing := block.a - in_spoken:
+            steps.append(-missing)
+        if words := written[in_written : block.b]:
             steps.append(" ".join(words))
+        if block.size:
+            steps.append(block.size)
+        in_spoken, in_written = block.a + block.size, block.b + block.size
     return steps
 
 

@@ -1,12 +1,13 @@
 """Find items that deserve attention: deciding clips, gaps between words and meaning, suspect references, questions."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from markupsafe import Markup
 
-from speechiq.reducer.output.page.clips import ClipView, Edit, edits
+from speechiq.reducer.output.page.clips import ClipView, Edit, TranscriptView, edits
 from speechiq.reducer.output.page.page import link_to
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores.scale import Scale
@@ -93,14 +94,13 @@ def disagreements(clips: Iterable[ClipView], encoders: Mapping[str, str]) -> Gri
     """
     found = []
     for clip in clips:
-        makers: dict[Edit, set[str]] = defaultdict(set)
-        for system, transcript in clip.transcripts.items():
-            if system in encoders:
-                for edit in edits(transcript.ops):
-                    makers[edit].add(encoders[system])
-        count = len({encoders[system] for system in clip.transcripts if system in encoders})
-        enough = max(2, NEARLY_ALL * count)
-        found += [(len(who), count, clip, edit) for edit, who in makers.items() if len(who) >= enough]
+        written = {system: each for system, each in clip.transcripts.items() if system in encoders}
+        by_encoder: dict[str, list[TranscriptView]] = {}
+        for system, transcript in written.items():
+            by_encoder.setdefault(encoders[system], []).append(transcript)
+        agreed = _count_agreed([*by_encoder.values()])
+        shown = chain.from_iterable(edits(transcript.ops) for transcript in written.values()) if agreed else ()
+        found += [(agreed[edit], len(by_encoder), clip, edit) for edit in dict.fromkeys(shown) if edit in agreed]
     found.sort(key=lambda place: (-place[0] / place[1], -place[0], place[2].id))
     rows: list[dict[str, Cell]] = [
         {"clip": link_to("clip", clip.id), "words": _mark(clip, edit), "agree": f"{agree} of {count}"}
@@ -112,6 +112,21 @@ def disagreements(clips: Iterable[ClipView], encoders: Mapping[str, str]) -> Gri
         Column("agree", "Agree\nencoders", kind="number"),
     ]
     return Grid("Words that systems agree on against the reference", columns, rows)
+
+
+def _count_agreed(by_encoder: Sequence[Sequence[TranscriptView]]) -> dict[Edit, int]:
+    """Return how many encoders make an edit, for the edits of nearly all; each encoder has some transcripts.
+
+    Encoders are read until no edit can reach that number any more.
+    """
+    enough = max(2, NEARLY_ALL * len(by_encoder))
+    agreed: Counter[Edit] = Counter()
+    for left, transcripts in zip(reversed(range(len(by_encoder))), by_encoder, strict=True):
+        agreed.update({edit for transcript in transcripts for edit in edits(transcript.ops)})
+        agreed = Counter({edit: count for edit, count in agreed.items() if count + left >= enough})
+        if not agreed and left < enough:
+            break
+    return agreed
 
 
 def more_errors_than_words(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]) -> Grid | None:

@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from itertools import accumulate
@@ -108,16 +109,7 @@ def render(
         frame: Template of what is around the sections.
         **values: Further variables of the frame.
     """
-    environment = Environment(
-        loader=PackageLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters = (minus, breakable, draw, shorten, fold)
-    environment.filters |= {filter.__name__: filter for filter in filters}
-    environment.globals |= {"m": environment.get_template("macros.html.j2").module, "height": HEIGHT}
+    environment = _load_templates()
     bodies = []
     for section in sections:
         template = environment.get_template(f"{section.template}.html.j2")
@@ -145,6 +137,21 @@ def render(
         digest=digest,
         policy=_policy(script, plotly, nonce=digest, styles=" 'self' file:" if home else ""),
     )
+
+
+@cache
+def _load_templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (minus, breakable, draw, shorten, fold)
+    environment.filters |= {filter.__name__: filter for filter in filters}
+    environment.globals |= {"m": environment.get_template("macros.html.j2").module, "height": HEIGHT}
+    return environment
 
 
 def share_files(digest: str, parts: Mapping[str, Markup], scripts: Sequence[str], *, plots: bool) -> dict[str, str]:

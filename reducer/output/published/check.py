@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import refuse_extremes
+from speechiq.core.files.json_text import may_be_extreme, refuse_extremes
 from speechiq.reducer.output.published.folder import AGAIN, find_missing, folder_of_system, name_date, read_result
 from speechiq.reducer.output.published.record import ENDING, LARGEST, ResultDraft, draft, unpack_rows
 from speechiq.reducer.output.published.schema import FILE, ROWS, Result, TaskRecord
@@ -213,7 +213,8 @@ def _read_strictly(rows: bytes, where: str) -> list[dict[str, object]]:
     for number, line in enumerate(rows.splitlines(), 1):
         try:
             decoded.append(decoder.decode(line))
-            refuse_extremes(decoded[-1])
+            if may_be_extreme(line):
+                refuse_extremes(decoded[-1])
         except (ValueError, RecursionError) as error:
             raise SpeechIQError(f"{where} line {number}", f"not standard JSON ({error})", AGAIN) from error
     return decoded

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import io
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -62,7 +61,7 @@ def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
     rows = [row for _, row in read_sample_rows(task.samples, dict[str, Any], "an object doc")]
     rows.sort(key=lambda row: [str(row["doc"].get(field, "")) for field in task.category.item])
     encoder = msgspec.json.Encoder(order="sorted")
-    content = encoder.encode_lines([_plain(_select(row, task, texts)) for row in rows])
+    content = encoder.encode_lines([_select(row, task, texts) for row in rows])
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0, compresslevel=9) as file:
         file.write(content)
@@ -105,15 +104,6 @@ def _select(row: dict[str, Any], task: TaskRun, texts: bool) -> dict[str, Any]:
         # The scores of a judge's draws are needed for its reliability.
         kept["filtered_resps"] = [{"answer": "", "scores": stored.scores, "texts": []}]
     return kept | columns
-
-
-def _plain(value: Any) -> Any:
-    """Return a value without NaN and infinities, which JSON does not have: they become null."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 SEED = 0

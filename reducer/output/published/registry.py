@@ -137,7 +137,11 @@ def _compare_suites(results: list[CheckedFolder]) -> Iterator[tuple[Path, Speech
 def _compare_rows(results: list[CheckedFolder]) -> Iterator[tuple[Path, SpeechIQError]]:
     """Yield results whose rows are those of another system: the newer of the two."""
     by_age = sorted(results, key=lambda each: (each.folder.name, each.folder.parent.name))
-    rows = {each.folder: _list_fractions(each) for each in results}
+    numbers: dict[tuple[Any, ...], int] = {}
+    rows: dict[Path, set[int]] = {}
+    for each in results:
+        # Sets of integers are compared ten times faster.
+        rows[each.folder] = {numbers.setdefault(row, len(numbers)) for row in _list_fractions(each)}
     for older, newer in combinations(by_age, 2):
         fewest = min(len(rows[older.folder]), len(rows[newer.folder]))
         own = older.folder.parent == newer.folder.parent or (older.is_control and newer.is_control)
@@ -154,9 +158,9 @@ def _list_fractions(each: CheckedFolder) -> set[tuple[Any, ...]]:
     for system in each.systems.values():
         for task, rows in system.table.group_by("task").items():
             known = [values for _, values in sorted(rows.numbers.items()) if not np.isnan(values).all()]
-            for item, row in zip(rows["item"], np.reshape(known, (len(known), len(rows))).T, strict=True):
-                if np.nan_to_num(row % 1).any():
-                    fractions.add((task, item, row.tobytes()))
+            table = np.reshape(known, (len(known), len(rows))).T
+            places = np.flatnonzero(np.nan_to_num(table % 1).any(axis=1))
+            fractions |= {(task, rows["item"][place], table[place].tobytes()) for place in places}
     return fractions
 
 

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_text import may_be_extreme, refuse_extremes
 from speechiq.reducer import Flags, as_grid, as_json, rank, read_systems
 from speechiq.reducer.output.scoreboard_records import csv_rows
 from speechiq.reducer.output.terminal import print_grid
@@ -102,6 +103,25 @@ def test_what_no_reader_asks_for_is_not_decoded(tmp_path):
     path.write_text(json.dumps({"doc": {"id": "a", "audio": 10**400}}))
     with pytest.raises(SpeechIQError, match="line 1 cannot be used: it contains a number of 401 digits"):
         list(read_text_rows(path))
+
+
+@pytest.mark.parametrize("zeros", [0, 306, 307, 308, 400])
+@pytest.mark.parametrize("before", [0, 1, 150, 307, 308, 309, 1000])
+def test_a_look_at_the_bytes_misses_no_number_that_is_refused(zeros, before):
+    value = 9 * 10**zeros
+    try:
+        refuse_extremes(value)
+    except ValueError:
+        assert may_be_extreme(json.dumps(["x" * before, value, "x" * 500]).encode())
+
+
+@pytest.mark.parametrize("depth", range(58, 70))
+def test_a_look_at_the_bytes_misses_no_depth_that_is_refused(depth):
+    text = b"[" * depth + b"0" + b"]" * depth
+    try:
+        refuse_extremes(json.loads(text))
+    except ValueError:
+        assert may_be_extreme(text)
 
 
 def show(grid) -> str:

@@ -169,7 +169,7 @@ def oracle_own(
 @pytest.mark.parametrize("pair", [None, (1, 3)])
 def test_intervals_on_the_own_scale_equal_a_slow_reading_of_their_definition(pair):
     pool = make_full_pool(10)
-    drawn = draw(pool, rule=Weighting("1,2,5"), draws=40, seed=5, pair=pair)
+    drawn = draw(pool, rule=Weighting("1,2,5"), draws=40, seed=5, pairs=pair and [pair])
     shares = dict(zip(LEVELS, (15 / 8, 30 / 8, 75 / 8), strict=True))
     ends = oracle_own(pool, shares, 40, 5, pair)
     for level in LEVELS:

@@ -191,6 +191,7 @@ def test_ties_share_a_rank():
     raw = {level: [[0.1, 0.2], [0.1, 0.2], [0.0, 0.1], [0.3, 0.3]] for level in LEVELS}
     assert score_table(raw).ranks.tolist() == [2, 2, 4, 1]
     assert competition_ranks(np.array([100.0, 100.0 + 1e-12])).tolist() == [1, 1]
+    assert competition_ranks(np.array([[2.0, 3.0, 2.0], [-np.inf, 0.0, -np.inf]])).tolist() == [[2, 1, 2], [2, 1, 2]]
 
 
 def test_alone_or_in_company_a_system_scores_the_same_to_the_last_bit():

@@ -17,7 +17,13 @@ from speechiq.reducer.scores.scale import Weighting, flat
 from speechiq.reducer.stats import contrast
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, plain
-from speechiq.reducer.studies.comparison import compare_scores, comparison_content, comparison_grid, draw_gap
+from speechiq.reducer.studies.comparison import (
+    compare_all,
+    compare_scores,
+    comparison_content,
+    comparison_grid,
+    draw_gaps,
+)
 from tests.reducer.scores.test_bootstrap import make_pool
 from tests.reducer.scores.test_scale import oracle, variance
 
@@ -46,7 +52,7 @@ def test_differences_are_the_systems_and_intervals_those_of_the_draws(rule):
     pool = make_pool()
     found = compare_scores(pool, "s1", "s3", rule=Weighting(rule), draws=80, seed=2)
     siq, z, _ = oracle({level: raw.tolist() for level, raw in pool.raw.items()}, rule)
-    drawn = draw(pool, rule=Weighting(rule), draws=80, seed=2, pair=(1, 3))
+    drawn = draw(pool, rule=Weighting(rule), draws=80, seed=2, pairs=[(1, 3)])
     assert (found.a, found.b, found.draws, found.seed, found.left_out) == ("s1", "s3", 80, 2, drawn.left_out)
     assert found.siq.value == pytest.approx(siq[1] - siq[3], abs=1e-8)
     assert (found.siq.low, found.siq.high) == pytest.approx(tuple(np.ravel(drawn.siq_interval)), abs=1e-7)
@@ -153,6 +159,16 @@ def test_the_other_way_round_changes_the_sign_alone():
         assert (other.low, other.high) == pytest.approx((-one.high, -one.low), abs=1e-9)
 
 
+@pytest.mark.parametrize("options", [{}, {"scale": True}, {"raw_only": "no scale"}, {"draws": 0}])
+def test_many_pairs_are_compared_as_each_alone(options):
+    pool = make_pool()._replace(levels=LEVELS)
+    options = {"draws": 60, **options} | ({"scale": calibrate(pool)} if "scale" in options else {})
+    pairs = [("s0", "s1"), ("s3", "s1"), ("s4", "s0")]
+    for (a, b), found in zip(pairs, compare_all(pool, pairs, **options), strict=True):
+        alone = compare_scores(pool, a, b, **options)
+        assert plain(comparison_content(found)) == plain(comparison_content(alone))
+
+
 @settings(max_examples=10)
 @given(order=st.permutations(range(5)))
 def test_order_of_systems_does_not_count(order):
@@ -202,7 +218,7 @@ def test_a_frozen_scale_is_read_off():
     assert found.siq.value == compare_scores(whole, "s1", "s3", draws=60).siq.value
     alone = compare_scores(part(whole, ("s1", "s3", "s4")), "s1", "s3", scale=scale, draws=60)
     assert alone.siq == pytest.approx(found.siq, abs=1e-8), "nobody else counts"
-    gap = draw_gap(whole, 1, 3, scale, 60, 0).siq_interval
+    gap = draw_gaps(whole, [(1, 3)], scale, 60, 0).siq_interval
     assert (found.siq.low, found.siq.high) == pytest.approx((gap.low[0] - 100, gap.high[0] - 100), abs=1e-8)
 
 
@@ -220,8 +236,8 @@ def test_equal_systems_are_rarely_told_apart():
         hard = generator.random(50)
         raw = {level: np.clip(hard + generator.normal(size=(3, 50)) / 5, 0, 1) for level in LEVELS}
         pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 60))) for level in LEVELS}, raw)
-        raw_draws = draw_gap(pool, 0, 1, flat(pool), 200, trial).raw_draws
-        pair = draw(pool, draws=200, seed=trial, pair=(0, 1)).siq_interval
+        raw_draws = draw_gaps(pool, [(0, 1)], flat(pool), 200, trial).raw_draws
+        pair = draw(pool, draws=200, seed=trial, pairs=[(0, 1)]).siq_interval
         held.append([low < 0 < high for low, high in (raw_draws["remember"].interval, pair)])
     share = np.mean(held, axis=0)
     assert (share > 0.90).all() and (share < 0.99).all()

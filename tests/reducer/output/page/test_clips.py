@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.metrics.words.wer import count_errors
-from speechiq.reducer.output.page.clips import align_texts, edits, find_source
+from speechiq.reducer.output.page.clips import ClipView, Edit, TranscriptView, align_texts, edits, find_source
+from speechiq.reducer.output.page.items import disagreements
 
 
 @pytest.fixture
@@ -66,3 +68,20 @@ def test_steps_cost_what_the_word_error_rate_counts(reference, text):
 def test_a_text_is_compared_by_itself():
     texts = ["a b", "", "b a c", "a b"]
     assert align_texts("a b c", texts) == [align_texts("a b c", [text])[0] for text in texts]
+
+
+@given(st.lists(st.sampled_from([*"abc", "ab", "abc", ""]), min_size=1, max_size=9), st.integers(1, 9))
+def test_edits_of_nearly_all_encoders_are_found(written, encoders):
+    """Three words, of which systems write some; system n has encoder n modulo `encoders`."""
+    systems = {str(number): " ".join(text) for number, text in enumerate(written)}
+    steps = dict(zip(systems, align_texts("a b c", [*systems.values()]), strict=True))
+    heard = {name: TranscriptView(text, msgspec.json.encode(steps[name]), 1.0, 0.0) for name, text in systems.items()}
+    of = {name: str(int(name) % encoders) for name in systems}
+    makers: dict[Edit, set[str]] = {}
+    for name, ops in steps.items():
+        for edit in edits(ops):
+            makers.setdefault(edit, set()).add(of[name])
+    count = len({*of.values()})
+    expected = [f"{len(who)} of {count}" for who in makers.values() if len(who) >= max(2, 0.8 * count)]
+    found = disagreements([ClipView("x", "x", {}, "a b c", "a b c", heard)], of)
+    assert [row["agree"] for row in found.rows] == sorted(expected, reverse=True)
