@@ -32,7 +32,6 @@ PACKAGES = (
     "av",
     "datasets",
     "pytablewriter",
-    "scipy.stats",
     "transformers.modeling_utils",
     "transformers.models.auto.modeling_auto",
     "transformers.models.auto.processing_auto",
@@ -108,14 +107,16 @@ def import_packages() -> None:
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     if not CAN_FORK:
         return
+    gc.disable()
     for name in PACKAGES:
         with suppress(Exception):
             import_module(name)
     with suppress(Exception):
         _read_once()
     sys.stdout.flush()
-    # Collecting garbage would copy the memory that forked processes share.
+    # Collecting garbage takes time while packages are imported, and later copies the memory that forks share.
     gc.freeze()
+    gc.enable()
 
 
 def _read_once() -> None:

@@ -162,14 +162,21 @@ def test_the_advice_about_chat_templates_is_logged_under_its_name(caplog):
     assert any(text in " ".join(line.getMessage().split()) for line in caplog.records if line.name == logger)
 
 
-def test_packages_of_the_machine_are_listed_once_for_the_results(monkeypatch):
+def test_packages_of_the_machine_are_listed_for_the_results_as_pip_lists_them(monkeypatch):
     listing = import_module("torch.utils.collect_env")
+    by_pip = listing.get_pip_packages(listing.run)
     monkeypatch.setattr(listing, "get_pip_packages", listing.get_pip_packages)
     private.list_packages_once()
-    assert "torch" in str(listing.get_pip_packages(listing.run)) and listing.get_pip_packages.cache_info().hits == 1
+    assert "torch" in by_pip[1] and listing.get_pip_packages(None) == by_pip
     info: dict = {}
     import_module("lm_eval.loggers.utils").add_env_info(info)
-    assert "torch" in info["pretty_env_info"] and listing.get_pip_packages.cache_info().hits == 2
+    assert by_pip[1].splitlines()[0] in info["pretty_env_info"]
+
+
+def test_a_package_that_was_removed_in_part_is_not_listed(monkeypatch, tmp_path):
+    (tmp_path / "rest-1.0.dist-info").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "pytest==" in private._list_packages() and "rest" not in private._list_packages().split("==")
 
 
 def test_git_says_nothing_outside_a_repository(tmp_path, monkeypatch, capfd):
