@@ -51,7 +51,7 @@ def test_a_report_draws_scores_against_costs_of_three_systems(runs, tmp_path):
     prices = table(tmp_path, "system,hour\nlocal,3\nthird,9\nopenai:m,6\n")
     succeed("score", runs, "--prices", prices, "-o", tmp_path / "report.html", "--bootstrap", 0)
     page = (tmp_path / "report.html").read_text()
-    assert "Scores against cost" in page and 'id="costs-siq"' in page
+    assert "Scores against cost" in page and 'id="tradeoffs-siq"' in page
     succeed("score", runs, "-o", tmp_path / "plain.html", "--bootstrap", 0)
     assert "Scores against cost" not in (tmp_path / "plain.html").read_text()
 

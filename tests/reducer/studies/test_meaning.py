@@ -159,6 +159,9 @@ def test_what_cannot_be_judged_is_refused_in_one_line(transcribed, judged_runs):
     option = ("--judge-option", "rubric=meaning")
     assert "a rule cannot judge whether" in refusal("judge", "run", transcribed, "--judge", "exact_match", *option)
     assert "no transcripts in" in refusal("judge", "run", judged_runs / "good", "--judge", "exact_match", *option)
+
+
+def test_transcripts_are_judged_only_if_the_rubric_says_so(transcribed):
     assert "no judged task in" in refusal("judge", "run", transcribed, "--judge", "openai:m")
 
 
