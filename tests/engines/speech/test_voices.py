@@ -159,7 +159,7 @@ def test_a_model_that_does_not_speak_and_a_setting_that_it_does_not_have_are_ref
         open_engine(TransformersSpeech, tiny_voice, prefix="speaks_", settings={"mood": 1}).speak(["one"], [0])
 
 
-TEXTS, SEEDS = ["one", "two", "three", "one", "one"], [1, 1, 1, 1, 2]
+SPOKEN, SEEDS = ["one", "two", "three", "one", "one"], [1, 1, 1, 1, 2]
 
 
 @pytest.fixture
@@ -180,19 +180,19 @@ def spoken(work):
 
 
 def test_equal_texts_of_one_seed_are_spoken_once_and_stored_by_content(open_voice):
-    clips, count = spoken(lambda: open_voice().speak(TEXTS, SEEDS))
+    clips, count = spoken(lambda: open_voice().speak(SPOKEN, SEEDS))
     assert count == 4 and clips[0] == clips[3] != clips[4]
     assert all(isinstance(clip.source, AudioFile) and clip.source.in_clip_folder for clip in clips)
     for clip in clips:
         clip.source.check(clip.offset, clip.length)
-    again, count = spoken(lambda: open_voice().speak(TEXTS, SEEDS))
+    again, count = spoken(lambda: open_voice().speak(SPOKEN, SEEDS))
     assert count == 0 and again == clips
     (direct,) = open_voice().engine.speak(["two"], [1])
     assert (direct.samples == clips[1].samples).all()
 
 
 def test_a_run_that_dies_continues_and_ends_with_the_same_clips(open_voice, monkeypatch):
-    whole = open_voice(store=None).speak(TEXTS, SEEDS)
+    whole = open_voice(store=None).speak(SPOKEN, SEEDS)
     voice, heard = open_voice(), []
     speak = voice.engine._speak
 
@@ -204,15 +204,15 @@ def test_a_run_that_dies_continues_and_ends_with_the_same_clips(open_voice, monk
 
     monkeypatch.setattr(voice.engine, "_speak", die_after_two)
     with pytest.raises(KeyboardInterrupt):
-        voice.speak(TEXTS, SEEDS)
-    clips, count = spoken(lambda: open_voice().speak(TEXTS, SEEDS))
+        voice.speak(SPOKEN, SEEDS)
+    clips, count = spoken(lambda: open_voice().speak(SPOKEN, SEEDS))
     assert count == 2 and clips == whole
 
 
 def test_a_clip_whose_file_was_removed_is_spoken_again(open_voice, tmp_path):
-    clips = open_voice().speak(TEXTS, SEEDS)
+    clips = open_voice().speak(SPOKEN, SEEDS)
     clips[1].source.file.unlink()
-    again, count = spoken(lambda: open_voice().speak(TEXTS, SEEDS))
+    again, count = spoken(lambda: open_voice().speak(SPOKEN, SEEDS))
     assert count == 1 and again == clips and clips[1].samples.size
     (stage,) = list_stages(tmp_path / "store")
     assert stage.stage["stage"] == "speech"
