@@ -28,8 +28,7 @@ from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, language_grids, latency_grid, read_latencies
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.output.translation_table import translation_grids
-from speechiq.reducer.runs.costs import RunCost
-from speechiq.reducer.runs.run_record import read_parameters
+from speechiq.reducer.runs.run_record import RunCost, read_parameters
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
