@@ -18,7 +18,7 @@ from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import categories_of, find_all, find_tasks, group, part_listening, warn_of_variants
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.levels import LEVELS, SUITE, choose_categories, is_siq
+from speechiq.reducer.scores.levels import LEVELS, choose_categories, is_siq
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import PAPER, Weighting
@@ -186,20 +186,20 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     runs = list(runs)
     newest, warnings = find_tasks(runs, allow_missing)
     suites = group(newest)
-    if SUITE not in suites and (languages := [suite for suite in suites if is_siq(suite)]):
+    if SIQ not in suites and (languages := [suite for suite in suites if is_siq(suite)]):
         raise SpeechIQError(
             f"{len(languages)} languages ({', '.join(languages)})",
             "they have no common scale",
             "give the runs of one language, or score all with siq score",
         )
-    if SUITE not in suites:
+    if SIQ not in suites:
         raise SpeechIQError(
             f"no SIQ task in {', '.join(repr(str(path)) for path in runs)}, only tasks of suite "
             f"{', '.join(map(repr, suites))}",
             fix="give runs of siq_all or of a data set's levels",
         )
-    check_levels(suites[SUITE])
-    return suites[SUITE], warnings
+    check_levels(suites[SIQ])
+    return suites[SIQ], warnings
 
 
 def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
