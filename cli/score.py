@@ -50,8 +50,7 @@ from speechiq.reducer.output.side_tables import (
 )
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
 from speechiq.reducer.output.translation_table import translation_grids
-from speechiq.reducer.runs.costs import read_costs, read_prices
-from speechiq.reducer.runs.run_record import read_cut_replies, read_speeds
+from speechiq.reducer.runs.run_record import read_costs, read_cut_replies, read_prices, read_speeds
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import LEVELS, SUITE

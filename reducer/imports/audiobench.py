@@ -11,9 +11,7 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import open_plain, read_plain
-from speechiq.reducer.imports.folders import accept_folders
-from speechiq.reducer.imports.lines import find_number, find_text
-from speechiq.reducer.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.rows import Form, OutputRow, accept_folders, find_number, find_text
 
 #: Judges have names such as `gpt4o` and `llama3_70b`.
 JUDGE = r"(?:[a-z]+[\d.]*_\d+b|[^_]+)_judge"

@@ -12,9 +12,15 @@ import msgspec
 from speechiq.core.files.json_text import Line, decode
 from speechiq.core.files.plain import read_plain
 from speechiq.core.files.tables import check_columns, read_number
-from speechiq.reducer.imports.folders import accept_folders
-from speechiq.reducer.imports.lines import find_number, find_text, read_first_row, read_json_lines
-from speechiq.reducer.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.rows import (
+    Form,
+    OutputRow,
+    accept_folders,
+    find_number,
+    find_text,
+    read_first_row,
+    read_json_lines,
+)
 
 LM_EVAL_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\d[T\d.-]*)\.jsonl")
 LMMS_EVAL_NAME = re.compile(r"(?P<date>[\d_T.-]+)_samples_(?P<task>.+)\.jsonl")

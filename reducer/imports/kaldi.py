@@ -5,8 +5,7 @@ from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_file, is_folder
-from speechiq.reducer.imports.lines import read_text_lines
-from speechiq.reducer.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.rows import Form, OutputRow, read_text_lines
 
 #: Names of the file of references, best first.
 REFERENCES = ("ref", "text")

@@ -10,16 +10,17 @@ import numpy as np
 
 from speechiq.core.files.json_text import Line
 from speechiq.core.files.tables import MANIFEST_AUDIO, check_columns
-from speechiq.reducer.imports.folders import accept_folders
-from speechiq.reducer.imports.lines import (
+from speechiq.reducer.imports.rows import (
     AUDIO_ENDING,
+    Form,
+    OutputRow,
+    accept_folders,
     find_number,
     find_text,
     name_systems,
     read_first_row,
     read_json_lines,
 )
-from speechiq.reducer.imports.rows import Form, OutputRow
 
 REFERENCE, PREDICTION, PARENT, CHUNK = "text", "pred_text", "parent_id", "chunk_index"
 #: Name of a manifest of the leaderboard, in which the model's `/` is written as `-`.

@@ -1,8 +1,28 @@
-"""Define what every form of outputs is read into: a row per system and clip, or per system and question."""
+"""Define what every form of outputs is read into, a row per system and clip or question, and read lines and fields.
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+Lines of files of any size are read one at a time. A form of single files can also take folders of them.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.json_text import Line, decode
+from speechiq.core.files.plain import is_file, is_folder, is_of_desktop, open_plain
+from speechiq.core.files.tables import read_number
+
+#: Bytes of the longest line that is read.
+LONGEST = 2**25
+#: Endings of audio files, which are no part of the name of a clip; other dots are.
+AUDIO_ENDING = re.compile(r"\.(?:wav|flac|mp3|ogg|opus|m4a|aac|webm|sph)$", re.IGNORECASE)
+_ROW = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +82,106 @@ class Form:
     fits: Callable[[Path], bool]
     read: Callable[[list[Path]], Iterator[OutputRow]]
     highest_score: float = 1.0
+
+
+def accept_folders(form: Form) -> Form:
+    """Return the form with folders in the place of their files that fit, at any depth and sorted by their paths."""
+
+    def fits(path: Path) -> bool:
+        return any(form.fits(file) for file in _list_files(path)) if is_folder(path) else form.fits(path)
+
+    def read(paths: list[Path]) -> Iterator[OutputRow]:
+        return form.read([*_expand(paths, form.fits, form.name)])
+
+    return replace(form, fits=fits, read=read)
+
+
+def _expand(paths: Iterable[Path], fits: Callable[[Path], bool], name: str) -> Iterator[Path]:
+    for path in paths:
+        if not is_folder(path):
+            yield path
+            continue
+        files = [file for file in _list_files(path) if fits(file)]
+        if not files:
+            raise SpeechIQError(path, f"no file in it is of the form {name}", "name the files")
+        yield from files
+
+
+def _list_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if is_file(file) and not is_of_desktop(file.name))
+
+
+def read_text_lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield file and number of each line of a UTF-8 file that is not blank, for errors, and the line itself."""
+    is_empty = True
+    try:
+        with open_plain(path) as file:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
+                where = f"{path} line {number}"
+                text = _decode_line(line, where, "utf-8-sig" if number == 1 else "utf-8")
+                if text.strip():
+                    is_empty = False
+                    yield where, text
+    except OSError as error:
+        raise SpeechIQError(path, f"cannot be read ({error.strerror})", "correct the path") from error
+    if is_empty:
+        raise SpeechIQError(path, "has no rows", "name a file with a line per clip")
+
+
+def _decode_line(line: bytes, where: str, encoding: str) -> str:
+    if len(line) > LONGEST:
+        raise SpeechIQError(where, f"is longer than {LONGEST} bytes", "write a line per clip")
+    try:
+        return line.decode(encoding).rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(where, f"not UTF-8 ({error})", "save the file in UTF-8") from error
+
+
+def read_json_lines(path: Path) -> Iterator[Line]:
+    """Yield the objects of a file with one per line, numbered from 1; refuse a line that is not an object."""
+    for number, (where, text) in enumerate(read_text_lines(path), 1):
+        try:
+            yield Line(number, where, decode(text.encode(), _ROW))
+        except ValueError as error:
+            raise SpeechIQError(where, f"not a whole JSON object ({error})", "correct or remove the line") from error
+
+
+def read_first_row(path: Path) -> dict[str, Any]:
+    """Return the object in the first line that is not blank; an empty one if there is none."""
+    try:
+        return next(read_json_lines(path)).row
+    except SpeechIQError:
+        return {}
+
+
+def find_text(row: Mapping[str, Any], *columns: str) -> str | None:
+    """Return the first of several fields that is a text; None if none is.
+
+    >>> find_text({"question": None, "prompt": "Where?"}, "question", "prompt"), find_text({"text": 7}, "text")
+    ('Where?', None)
+    """
+    for column in columns:
+        value = row.get(column)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def find_number(row: Mapping[str, Any], column: str) -> float | None:
+    """Return a field that is a finite number; None if it is not.
+
+    >>> find_number({"duration": "2.5"}, "duration"), find_number({"duration": None}, "duration")
+    (2.5, None)
+    """
+    number = read_number(row.get(column))
+    return number if math.isfinite(number) else None
+
+
+def name_systems(paths: Collection[Path]) -> dict[Path, str]:
+    """Return file -> name of its system: that of the file, or that of its folder if several files have the same name.
+
+    >>> list(name_systems([Path("a/dev.json"), Path("b/dev.json"), Path("whisper.json")]).values())
+    ['a', 'b', 'whisper']
+    """
+    counts = Counter(path.stem for path in paths)
+    return {path: path.stem if counts[path.stem] == 1 else path.absolute().parent.name for path in paths}

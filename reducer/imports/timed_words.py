@@ -13,9 +13,7 @@ from typing import NamedTuple
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import read_number
-from speechiq.reducer.imports.folders import accept_folders
-from speechiq.reducer.imports.lines import name_systems, read_text_lines
-from speechiq.reducer.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.rows import Form, OutputRow, accept_folders, name_systems, read_text_lines
 
 #: Channels that one program numbers and another names.
 CHANNELS = {"A": "1", "B": "2"}

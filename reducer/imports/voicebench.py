@@ -9,9 +9,15 @@ from typing import Any
 
 from speechiq.core.files.json_text import Line
 from speechiq.core.files.tables import check_columns, read_number
-from speechiq.reducer.imports.folders import accept_folders
-from speechiq.reducer.imports.lines import find_text, name_systems, read_first_row, read_json_lines
-from speechiq.reducer.imports.rows import Form, OutputRow
+from speechiq.reducer.imports.rows import (
+    Form,
+    OutputRow,
+    accept_folders,
+    find_text,
+    name_systems,
+    read_first_row,
+    read_json_lines,
+)
 
 #: `[result-]<model>-<set>-<split>-<modality>.jsonl`.
 SETS = "alpacaeval(?:_full|_speaker)?|commoneval|wildvoice|openbookqa|mmsu|sd-qa|mtbench|ifeval|advbench|bbh"

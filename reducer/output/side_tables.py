@@ -11,12 +11,12 @@ from speechiq.core.console import count_of
 from speechiq.engines.languages import ENGLISH
 from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST_TOKEN, TIMES, TOTAL, WARM_UP
 from speechiq.reducer.output.scoreboard_table import SYSTEM, mark_name, score_column
-from speechiq.reducer.runs.costs import RunCost
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.run_record import MeasuredSpeed
+from speechiq.reducer.runs.run_record import MeasuredSpeed, RunCost
 from speechiq.reducer.runs.samples import join_clusters, read_sample_table
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
-from speechiq.reducer.scores.people import SIQ, average_people, find_people
+from speechiq.reducer.scores.levels import SUITE as SIQ
+from speechiq.reducer.scores.ranking import average_people, find_people
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample

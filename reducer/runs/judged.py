@@ -1,7 +1,7 @@
 """Read the rows of tasks whose answers a judge scored: question, answer, judgments, and who judged."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -160,29 +160,26 @@ _STORED = msgspec.json.Decoder(Stored)
 
 def find_judged(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
     """Find the judged tasks of every system (those that record a judge), with warnings; as `find_tasks`."""
-    runs = list(runs)
-    tasks, warnings = find_tasks(runs, allow_missing)
-    judged = [task for task in tasks if "judge" in task.metadata]
-    if not judged:
-        names = ", ".join(sorted({task.task for task in tasks}))
-        raise SpeechIQError(
-            f"no judged task in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}", fix=FIX
-        )
-    return judged, warnings
+    return _find(runs, allow_missing, lambda task: "judge" in task.metadata, "judged task", FIX)
 
 
 def find_transcripts(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
     """Find the tasks of every system that transcribe (those with a WER), with warnings; as `find_tasks`."""
+    fix = "give the folder of a run with a task that is scored by WER, such as siq_demo_remember"
+    return _find(runs, allow_missing, is_transcribed, "transcripts", fix)
+
+
+def _find(
+    runs: Iterable[Path], allow_missing: bool, is_wanted: Callable[[TaskRun], bool], noun: str, fix: str
+) -> tuple[list[TaskRun], list[str]]:
+    """Find the tasks of one kind; refuse runs without any."""
     runs = list(runs)
     tasks, warnings = find_tasks(runs, allow_missing)
-    transcribed = [task for task in tasks if is_transcribed(task)]
-    if not transcribed:
+    wanted = list(filter(is_wanted, tasks))
+    if not wanted:
         names = ", ".join(sorted({task.task for task in tasks}))
-        raise SpeechIQError(
-            f"no transcripts in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}",
-            fix="give the folder of a run with a task that is scored by WER, such as siq_demo_remember",
-        )
-    return transcribed, warnings
+        raise SpeechIQError(f"no {noun} in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}", fix=fix)
+    return wanted, warnings
 
 
 def is_transcribed(task: TaskRun) -> bool:

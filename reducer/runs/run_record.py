@@ -1,10 +1,14 @@
-"""Read from a results file how lm-eval was called, what the run used, and how fast the system processed audio."""
+"""Read from a results file how lm-eval was called, what the run used and cost, and how fast the system was.
+
+What no run records, such as the prices of an endpoint or the size of a model, users declare in a table.
+"""
 
 import json
+import math
 import re
 import shlex
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +18,8 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import read_plain
+from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
+from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
 
 HIDDEN = "***"
@@ -23,6 +29,13 @@ MOST_PARAMETERS = 10**18
 LONGER = 4
 #: Tokens of a reply if no task says how many.
 USUAL = 256
+#: The column of a table that names a system.
+SYSTEM = "system"
+#: Columns of prices: of a million tokens read and written, and of an hour of work.
+PRICES = ("input", "output", "hour")
+#: Kinds of work that measure a system and are not its own.
+OF_MEASURES = ("embedding", "judging", "rating replies", "transcribing replies")
+MILLION, HOUR = 1e6, 3600.0
 _SECRET = re.compile(r"(key|token|secret|passw(or)?d|credentials?)$", re.IGNORECASE)
 _PLAIN = re.compile(r"[^\s,={}\[\]\"']+")
 
@@ -202,22 +215,13 @@ max_gen_toks=1024'
 def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
     """Return the runs of some tasks with replies that ended at the limit; what came from the cache is not counted."""
     found = []
-    for file, system in sorted({(task.results, task.system) for task in tasks}):
-        content = _read(Path(file))
+    for _, system, content in _read_runs(tasks):
         counts = content.config.siq.counts()
         settings = [of.generation_kwargs for of in content.configs.values() if isinstance(of.generation_kwargs, dict)]
         limits = sorted({of["max_gen_toks"] for of in settings if isinstance(of.get("max_gen_toks"), int)})
         if at_limit := counts.get("replies_at_limit", 0):
             found.append(CutReplies(system, counts.get("replies", at_limit), at_limit, tuple(limits)))
     return found
-
-
-def read_counts(tasks: Iterable[TaskRun]) -> dict[str, dict[str, int]]:
-    """Return system -> counter of `core/usage.py` -> its sum over the runs of some tasks."""
-    sums: dict[str, Counter[str]] = defaultdict(Counter)
-    for file, system in sorted({(task.results, task.system) for task in tasks}):
-        sums[system].update(_read(Path(file)).config.siq.counts())
-    return {system: dict(counts) for system, counts in sums.items()}
 
 
 def read_parameters(tasks: Iterable[TaskRun]) -> dict[str, int]:
@@ -237,13 +241,12 @@ def _read_count(recorded: _Recorded) -> int | None:
 
 def read_speeds(tasks: Iterable[TaskRun]) -> list[MeasuredSpeed]:
     """Return the speeds of the runs of some tasks, by system; runs that recorded none have none."""
-    runs = dict.fromkeys((task.results, task.system) for task in tasks)
-    return [speed for file, system in sorted(runs) for speed in _read_speeds(Path(file), system)]
+    return [speed for file, system, content in _read_runs(tasks) for speed in _list_speeds(file, system, content)]
 
 
-def _read_speeds(file: Path, system: str) -> list[MeasuredSpeed]:
+def _list_speeds(file: Path, system: str, content: _Results) -> list[MeasuredSpeed]:
+    config = content.config
     try:
-        config = _read(file).config
         speeds = msgspec.convert(config.siq.speed or {}, dict[str, _Measured])
     except ValueError as error:
         raise SpeechIQError(
@@ -256,6 +259,95 @@ def _read_speeds(file: Path, system: str) -> list[MeasuredSpeed]:
         MeasuredSpeed(system, printable(work), of.rtfx, of.audio_seconds, of.work_seconds, device, batch_size)
         for work, of in sorted(speeds.items())
     ]
+
+
+class RunCost(NamedTuple):
+    """Hold what the runs of a system used, without what came from the response cache.
+
+    Attributes:
+        calls: Calls to endpoints, those of judges included.
+        prompt_tokens, completion_tokens: Tokens that endpoints stated for the system's own calls.
+        work_seconds: Seconds of the system's own work.
+        cost: In the currency of the prices; NaN without a price.
+    """
+
+    system: str
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    work_seconds: float
+    cost: float
+
+
+def read_prices(file: Path) -> dict[str, dict[str, float]]:
+    """Read system -> prices from a table with columns of `PRICES`; an empty cell costs nothing."""
+    return read_declared(file, PRICES, "prices", _read_price)
+
+
+def _read_price(column: str, value: Any, where: str) -> float:
+    price = read_number(value)
+    if not 0 <= price < math.inf:
+        raise SpeechIQError(where, f"{column} is {value!r:.40}, not a price", "give a number, such as 2.50")
+    return price
+
+
+def read_costs(tasks: Iterable[TaskRun], prices: Mapping[str, Mapping[str, float]]) -> list[RunCost]:
+    """Return the use and the cost of each system of some tasks, by name; refuse prices of which no system has one."""
+    tasks = list(tasks)
+    systems = sorted({task.system for task in tasks})
+    if not prices.keys() & {*systems}:
+        near = next(filter(None, (did_you_mean(name, systems) for name in prices)), "")
+        raise SpeechIQError("--prices", "names no system of these runs", f"{near}there are {', '.join(systems)}")
+    counts: dict[str, Counter[str]] = {name: Counter() for name in systems}
+    work = dict.fromkeys(systems, 0.0)
+    for file, system, content in _read_runs(tasks):
+        counts[system].update(content.config.siq.counts())
+        for speed in _list_speeds(file, system, content):
+            if speed.work not in OF_MEASURES:
+                work[system] += speed.work_seconds
+    costs = []
+    for name in systems:
+        own = counts[name]
+        read, written = own["prompt_tokens"], own["completion_tokens"]
+        cost = math.nan
+        if name in prices:
+            used = {"input": read / MILLION, "output": written / MILLION, "hour": work[name] / HOUR}
+            cost = sum(used[column] * price for column, price in prices[name].items())
+        costs.append(RunCost(name, own["calls"], read, written, work[name], cost))
+    return costs
+
+
+def read_declared(
+    file: Path, columns: Sequence[str], what: str, read: Callable[[str, Any, str], float]
+) -> dict[str, dict[str, float]]:
+    """Read system -> column -> number from a table with the column `system`; a column without a cell is left out.
+
+    Rows of other systems than those of a run are allowed, so that one table serves many runs.
+
+    Args:
+        columns: Names of the columns of numbers, of which the table has at least one.
+        what: What they are, in the plural, for the error.
+        read: Reads a cell from its column, its value and its place in the file, or refuses it.
+    """
+    rows = read_table(file)
+    check_columns(rows[0], [SYSTEM], file)
+    if rows[0].keys().isdisjoint(columns):
+        raise SpeechIQError(file, f"no column of {what}", f"add {', '.join(columns)} or some of them")
+    declared: dict[str, dict[str, float]] = {}
+    for number, row in enumerate(rows, 1):
+        where = f"{file} row {number}"
+        name = read_field(row, SYSTEM, where)
+        if name in declared:
+            raise SpeechIQError(where, f"duplicate system {name!r}", "delete one of the rows")
+        given = {column: row[column] for column in columns if row.get(column) not in (None, "")}
+        declared[name] = {column: read(column, value, where) for column, value in given.items()}
+    return declared
+
+
+def _read_runs(tasks: Iterable[TaskRun]) -> Iterator[tuple[Path, str, _Results]]:
+    """Yield the results file of each run of some tasks, its system and its content."""
+    for file, system in sorted({(task.results, task.system) for task in tasks}):
+        yield Path(file), system, _read(Path(file))
 
 
 def _read(results: Path) -> _Results:

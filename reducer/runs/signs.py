@@ -5,7 +5,8 @@
   (E), do not count, and neither do systems without a transcript and clips in other languages than English.
 * Not offered: an answer gives a letter that no option has, or its letter with another text than the option's.
 
-Both come from rows alone: the votes and answers of Apply, and the transcripts of Remember.
+Both come from rows alone: the votes and answers of Apply, and the transcripts of Remember. The same reading of rows
+keeps what systems were asked and what they replied word for word, for people who look at single answers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +20,6 @@ from speechiq.metrics.letters.offered import find_unoffered
 from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE
 from speechiq.metrics.words.content_words import find_content_words, has_word
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
-from speechiq.reducer.runs.replies import Arguments, Replies
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Name, read_sample_rows, read_text_rows
 from speechiq.reducer.runs.table import Item
@@ -60,13 +60,19 @@ class _Answered(msgspec.Struct, array_like=True):
     letters: list[str]
 
 
+class _Arguments(msgspec.Struct):
+    """Hold the prompt of a request of lm-eval."""
+
+    arg_0: Any = None
+
+
 class _AnswersRow(msgspec.Struct):
     """Hold a row of Apply with the texts of its answers."""
 
     doc: _Question
     resps: Annotated[list[list[Any]], msgspec.Meta(min_length=1)]
     filtered_resps: Annotated[list[_Answered], msgspec.Meta(min_length=1)]
-    arguments: dict[str, Arguments] = {}
+    arguments: dict[str, _Arguments] = {}
 
 
 class AnswerSigns(NamedTuple):
@@ -85,6 +91,27 @@ class AnswerSigns(NamedTuple):
     unoffered: tuple[str, ...]
 
 
+class Replies(NamedTuple):
+    """Hold prompts and replies.
+
+    Attributes:
+        prompts: (clip, question) -> the prompt; `<audio>` stands for the sound, or for a cascade's transcript of it.
+        texts: System -> (clip, question) -> the distinct replies, in the order of their first occurrence.
+    """
+
+    prompts: dict[Item, str]
+    texts: dict[str, dict[Item, tuple[str, ...]]]
+
+    def add(self, system: str, item: Item, requests: Mapping[str, _Arguments], answers: Iterable[Any]) -> None:
+        """Add what a row has: its first prompt, and the answers that are texts."""
+        prompts = [request.arg_0 for request in requests.values() if isinstance(request.arg_0, str)]
+        if prompts:
+            self.prompts.setdefault(item, prompts[0])
+        texts = dict.fromkeys(text for text in answers if isinstance(text, str))
+        self.texts.setdefault(system, {})[item] = tuple(texts)
+
+
+NO_REPLIES = Replies({}, {})
 #: System -> (clip, question) -> the signs in its answer.
 SignsOfSystems = dict[str, dict[Item, AnswerSigns]]
 

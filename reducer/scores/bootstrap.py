@@ -51,10 +51,6 @@ class Bars(NamedTuple):
     ranks: np.ndarray = NOTHING
     siq_draws: np.ndarray = NOTHING
 
-    def join(self, further: Bars) -> Bars:
-        """Return the error bars with the intervals and standard errors of further columns."""
-        return self._replace(intervals=self.intervals | further.intervals, std=self.std | further.std)
-
 
 def resample(
     pool: ScoreMatrix, *, scale: Scale | None = None, rule: Weighting = PAPER, draws: int = DRAWS, seed: int = 0

@@ -7,8 +7,15 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
-from speechiq.reducer.runs.conditions import CLIPS, Mismatch, by_level, compare_items, compare_systems, summarize
-from speechiq.reducer.runs.conditions import compare_conditions as compare_conditions
+from speechiq.reducer.runs.conditions import (
+    CLIPS,
+    Mismatch,
+    by_level,
+    compare_conditions,
+    compare_items,
+    compare_systems,
+    summarize,
+)
 from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item

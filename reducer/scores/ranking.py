@@ -1,6 +1,6 @@
 """Score the systems of a suite: mean, interval and rank per category, and Z and SIQ if the suite has a scale.
 
-Data sets can be scored apart, and averaged, each with the same weight.
+Data sets can be scored apart, and averaged, each with the same weight. So are the people among the systems.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +10,7 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.base import PERSON
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample, resample_alone, resample_raw
 from speechiq.reducer.scores.comparability import intersect
@@ -29,7 +30,8 @@ from speechiq.reducer.scores.remarks import (
 from speechiq.reducer.scores.scale import PAPER, NoSpread, Weighting, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.estimate import Interval
+from speechiq.reducer.stats.estimate import Estimate, Interval
+from speechiq.siq_tasks.questions.exam import PEOPLE
 
 MACRO = "macro-average"
 
@@ -65,7 +67,8 @@ def rank(
         scoreboard = scoreboard._replace(bars=resample_raw(scoreboard.pool, draws=draws, seed=seed))
     if scoreboard.bars:
         further = resample_alone(scoreboard.further.pool, scoreboard.pool, draws=draws, seed=seed)
-        scoreboard = scoreboard._replace(bars=scoreboard.bars.join(further))
+        scoreboard.bars.intervals.update(further.intervals)
+        scoreboard.bars.std.update(further.std)
     return scoreboard
 
 
@@ -199,3 +202,42 @@ def macro_caption(pools: Mapping[str, ScoreMatrix]) -> list[str]:
 def _part(system: System, dataset: str) -> System:
     tasks = tuple(task for task in system.tasks if task.dataset == dataset)
     return system.replace(tasks=tasks, table=system.table.where(system.table["dataset"] == dataset))
+
+
+def find_people(scoreboard: Scoreboard) -> list[int]:
+    """Return the rows of the people."""
+    return [row for row, system in enumerate(scoreboard.systems) if system.kind == PERSON]
+
+
+def average_people(scoreboard: Scoreboard) -> dict[str, Estimate]:
+    """Return level -> mean score of the people in its unit, and `siq` -> their mean SIQ if the suite has one.
+
+    This is the row of people in the paper's Table 6. Intervals are of the clips: other clips from the same source, the
+    same people, and the same scale.
+    """
+    rows, pool = find_people(scoreboard), scoreboard.pool
+    raw = {level: values[rows].mean(axis=0, keepdims=True) for level, values in pool.raw.items()}
+    mean = pool._replace(systems=(PEOPLE,), raw=raw, controls=frozenset())
+    lows, highs = _find_ends(mean, scoreboard)
+    found = {
+        level: Estimate(float(values.mean()), lows[level], highs[level]).map(scoreboard.columns[level].measure.sign)
+        for level, values in raw.items()
+    }
+    if scoreboard.has_siq and scoreboard.scale:
+        found[SIQ] = Estimate(float(score(mean, scoreboard.scale).siq[0]), lows[SIQ], highs[SIQ])
+    return found
+
+
+def _find_ends(mean: ScoreMatrix, scoreboard: Scoreboard) -> tuple[dict[str, float], dict[str, float]]:
+    """Return level, and `siq` -> the lower and the upper ends of intervals; NaN without error bars."""
+    names = [*mean.raw, SIQ]
+    bars = scoreboard.bars
+    if bars is None:
+        return dict.fromkeys(names, np.nan), dict.fromkeys(names, np.nan)
+    if scoreboard.has_siq:
+        drawn = resample(mean, scale=scoreboard.scale, draws=bars.draws, seed=bars.seed)
+        ends = {**drawn.intervals, SIQ: drawn.siq}
+    else:
+        ends = resample_raw(mean, draws=bars.draws, seed=bars.seed).intervals
+    lows = {name: float(end.low[0]) for name, end in ends.items()}
+    return lows, {name: float(end.high[0]) for name, end in ends.items()}

@@ -406,8 +406,9 @@ def _describe_effect(pool: ScoreMatrix, scores: Scores, level: str) -> str:
     z, shares = scores.levels[level].z, scores.scale.levels[level].shares
     without = np.delete(pool.raw[level], shares.argmax(), axis=1)
     try:
-        changed = score_level(without, scale_level(level, without, scores.scale.rule.clips)).z
+        level_scale, _ = scale_level(level, without, scores.scale.rule.clips)
     except NoSpread:
         return ", and without it the systems tie"
+    changed = score_level(without, level_scale).z
     row = int(np.abs(changed - z).argmax())
     return f", and without it {pool.systems[row]} has Z {changed[row]:+.2f} instead of {z[row]:+.2f}"

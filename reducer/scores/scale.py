@@ -146,13 +146,11 @@ class LevelScores(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Hold all systems on one scale; `siq` and `ranks` have shape (systems,)."""
+    """Hold all systems on one scale; `siq` has shape (systems,)."""
 
-    systems: tuple[str, ...]
     scale: Scale
     levels: dict[str, LevelScores]
     siq: np.ndarray
-    ranks: np.ndarray
 
 
 def weighted_score(raw: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -270,8 +268,10 @@ def calibrate(pool: ScoreMatrix, rule: Weighting = PAPER) -> Scale:
             f"a scale needs at least two, got {len(pool.systems)} ({', '.join(map(repr, pool.systems))})",
             "give the runs of other systems as well, or norms: --norms demo, or --norms FILE",
         )
-    levels = {level: scale_level(level, raw, rule.clips) for level, raw in pool.raw.items()}
-    ability = {level: weighted_score(pool.raw[level], of.discrimination) for level, of in levels.items()}
+    levels: dict[str, LevelScale] = {}
+    ability: dict[str, np.ndarray] = {}
+    for level, raw in pool.raw.items():
+        levels[level], ability[level] = scale_level(level, raw, rule.clips)
     agreement = {level: float(mean[0]) for level, mean in correlate_levels(ability).items()}
     if rule.levels == CORRELATION and len(levels) > 1:
         _refuse_unrelated(agreement, len(pool.systems))
@@ -301,7 +301,7 @@ def score(pool: ScoreMatrix, scale: Scale) -> Scores:
         {level: scores.z for level, scores in levels.items()},
         {level: level_scale.weight for level, level_scale in scale.levels.items()},
     )
-    return Scores(pool.systems, scale, levels, siq, competition_ranks(siq))
+    return Scores(scale, levels, siq)
 
 
 def score_level(raw: np.ndarray, level_scale: LevelScale) -> LevelScores:
@@ -317,8 +317,8 @@ def flat(pool: ScoreMatrix) -> Scale:
     return Scale(FLAT, levels)
 
 
-def scale_level(level: str, raw: np.ndarray, rule: str) -> LevelScale:
-    """Return the scale that the systems of one level set, without a weight; raise `NoSpread` if all tie.
+def scale_level(level: str, raw: np.ndarray, rule: str) -> tuple[LevelScale, np.ndarray]:
+    """Return the scale that the systems of one level set, without a weight, and X_j; raise `NoSpread` if all tie.
 
     `rule` is that of the clip weights.
     """
@@ -331,4 +331,5 @@ def scale_level(level: str, raw: np.ndarray, rule: str) -> LevelScale:
             "and the level does not separate them",
             "add a system that differs",
         )
-    return LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), 0.0, float(raw.std()))
+    level_scale = LevelScale(clip_weights, float(weighted.mean()), float(weighted.std()), 0.0, float(raw.std()))
+    return level_scale, weighted

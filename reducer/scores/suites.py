@@ -18,7 +18,7 @@ from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import categories_of, find_all, find_tasks, group, part_listening, warn_of_variants
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores.draws import DRAWS
-from speechiq.reducer.scores.levels import LEVELS, SUITE, choose_categories, is_siq
+from speechiq.reducer.scores.levels import LEVELS, choose_categories, is_siq
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import PAPER, Weighting
@@ -38,6 +38,8 @@ class ConfirmedSet(dict[Item, Confirmed]):
 
 
 NOTHING = ConfirmedSet()
+#: The level whose questions can be left out.
+APPLY = "apply"
 
 
 class ScoringOptions(NamedTuple):
@@ -147,7 +149,7 @@ def refuse_unknown_field(found: Found, field: str | None) -> None:
 
 
 def refuse_options_of_siq(found: Found, **given: object) -> None:
-    """Raise a `SpeechIQError` if an option of SIQ is given (not None) and the runs have no SIQ."""
+    """Raise a `SpeechIQError` if an option is given (not None) that needs SIQ, or Apply, and it is not scored."""
     for option, value in given.items():
         if value is not None and SIQ not in found.levels:
             if languages := [suite for suite in found.levels if is_siq(suite)]:
@@ -161,6 +163,12 @@ def refuse_options_of_siq(found: Found, **given: object) -> None:
                 f"only SIQ has this option, and these runs have only suite {', '.join(found.levels)}",
                 "leave it out",
             )
+    if given.get("exclude") is not None and APPLY not in found.levels[SIQ]:
+        raise SpeechIQError(
+            f"--exclude {given['exclude']}",
+            "it leaves out questions of Apply, which --levels does not name",
+            f"add {APPLY} to --levels, or leave one of the two out",
+        )
 
 
 def read_systems(runs: Iterable[Path], allow_missing: bool = False, *, levels: Mapping[str, Category] = LEVELS) -> Runs:
@@ -178,26 +186,26 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     runs = list(runs)
     newest, warnings = find_tasks(runs, allow_missing)
     suites = group(newest)
-    if SUITE not in suites and (languages := [suite for suite in suites if is_siq(suite)]):
+    if SIQ not in suites and (languages := [suite for suite in suites if is_siq(suite)]):
         raise SpeechIQError(
             f"{len(languages)} languages ({', '.join(languages)})",
             "they have no common scale",
             "give the runs of one language, or score all with siq score",
         )
-    if SUITE not in suites:
+    if SIQ not in suites:
         raise SpeechIQError(
             f"no SIQ task in {', '.join(repr(str(path)) for path in runs)}, only tasks of suite "
             f"{', '.join(map(repr, suites))}",
             fix="give runs of siq_all or of a data set's levels",
         )
-    check_levels(suites[SUITE])
-    return suites[SUITE], warnings
+    check_levels(suites[SIQ])
+    return suites[SIQ], warnings
 
 
 def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
     """Read the Apply answers of every system below some folders, the newest run of each task."""
     tasks, warnings = find_tasks(runs, allow_missing)
-    apply = [task for task in tasks if is_siq(task.suite) and task.level == "apply"]
+    apply = [task for task in tasks if is_siq(task.suite) and task.level == APPLY]
     if not apply:
         raise SpeechIQError(
             "no system in these runs has an Apply task", "give runs of siq_apply or of all three levels"

@@ -17,8 +17,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import read_number
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.declared import SYSTEM, read_declared
-from speechiq.reducer.runs.run_record import read_parameters
+from speechiq.reducer.runs.run_record import SYSTEM, read_declared, read_parameters
 from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.scale import MEAN, POINTS
 from speechiq.reducer.scores.scoreboard import Scoreboard

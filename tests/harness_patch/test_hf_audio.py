@@ -17,7 +17,7 @@ from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.metrics.reply import Reply, read_settings
 from tests import runs
 from tests.conftest import run
-from tests.engines.speech.tiny_voice import make_voice
+from tests.engines.tiny import make_voice
 from tests.records import items
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from speechiq.harness_patch.systems.answering import REPLY, Generate, Question
 from speechiq.harness_patch.systems.build import build_system, system_name
 from speechiq.harness_patch.systems.system import Speaking
 from tests.engines.opener import open_engine
-from tests.engines.speech.tiny_voice import make_voice
+from tests.engines.tiny import make_voice
 from tests.records import named
 
 

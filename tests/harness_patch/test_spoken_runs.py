@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.engines.speech.tiny_voice import make_voice
+from tests.engines.tiny import make_voice
 from tests.harness_patch.test_condition_runs import rows_of
 from tests.harness_patch.test_ranks import evaluate, read
 from tests.harness_patch.test_resume import count, run_killed

@@ -29,8 +29,8 @@ from speechiq.reducer.output.page.suite import gather_suite, group_grids
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.output.suite_scores import SuiteScores
-from speechiq.reducer.runs.costs import RunCost
 from speechiq.reducer.runs.measure import others_than_usual
+from speechiq.reducer.runs.run_record import RunCost
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS
 from speechiq.reducer.scores.suites import Found, ScoringOptions

@@ -21,10 +21,9 @@ from speechiq.core.clip import SAMPLING_RATE, file_clip
 from speechiq.core.console import progress_bar
 from speechiq.core.files.folders import cache_dir
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
-from speechiq.reducer.runs.replies import Replies
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Doc, read_text_rows
-from speechiq.reducer.runs.signs import AnswerSigns
+from speechiq.reducer.runs.signs import AnswerSigns, Replies
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import Answers
 from speechiq.reducer.scores.levels import LEVELS

@@ -18,8 +18,7 @@ from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.page.tables import list_all_tasks
 from speechiq.reducer.output.scoreboard_table import shown_kinds
 from speechiq.reducer.output.side_tables import LATENCY_NOTES, SPEED_NOTES, TIME_NAMES, Latencies, read_latencies
-from speechiq.reducer.runs.costs import OF_MEASURES, RunCost
-from speechiq.reducer.runs.run_record import MeasuredSpeed, read_parameters, read_speeds
+from speechiq.reducer.runs.run_record import OF_MEASURES, MeasuredSpeed, RunCost, read_parameters, read_speeds
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import Estimate

@@ -12,9 +12,8 @@ from speechiq.reducer.output.page.identity import Identity, identify, short_name
 from speechiq.reducer.output.page.suite import gather_groups
 from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.replies import NO_REPLIES, Replies
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.signs import SignsOfSystems, read_answer_texts
+from speechiq.reducer.runs.signs import NO_REPLIES, Replies, SignsOfSystems, read_answer_texts
 from speechiq.reducer.runs.systems import read_systems_of
 from speechiq.reducer.runs.texts import Answers, read_votes
 from speechiq.reducer.scores import scale as siq

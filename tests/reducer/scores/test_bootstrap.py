@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import LEVELS, ScoreMatrix, calibrate, score
+from speechiq.reducer import LEVELS, ScoreMatrix, calibrate, competition_ranks, score
 from speechiq.reducer.scores import own_scale
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample
 from speechiq.reducer.scores.draws import draw
@@ -226,7 +226,7 @@ def test_standard_errors_and_rank_probabilities_are_those_of_the_draws():
     for level in LEVELS:
         raw = np.array([of.levels[level].raw for of in scores])
         assert bars.std[level] == pytest.approx(raw.std(axis=0, ddof=1), abs=1e-10)
-    ranks = np.array([of.ranks for of in scores])
+    ranks = np.array([competition_ranks(of.siq) for of in scores])
     for j in range(len(pool.systems)):
         for rank in range(1, len(pool.systems) + 1):
             assert bars.ranks[j, rank - 1] == pytest.approx((ranks[:, j] == rank).mean())

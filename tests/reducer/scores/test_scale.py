@@ -189,7 +189,7 @@ def test_agreement_has_no_discrimination_at_all():
 
 def test_ties_share_a_rank():
     raw = {level: [[0.1, 0.2], [0.1, 0.2], [0.0, 0.1], [0.3, 0.3]] for level in LEVELS}
-    assert score_table(raw).ranks.tolist() == [2, 2, 4, 1]
+    assert competition_ranks(score_table(raw).siq).tolist() == [2, 2, 4, 1]
     assert competition_ranks(np.array([100.0, 100.0 + 1e-12])).tolist() == [1, 1]
     assert competition_ranks(np.array([[2.0, 3.0, 2.0], [-np.inf, 0.0, -np.inf]])).tolist() == [[2, 1, 2], [2, 1, 2]]
 

@@ -245,6 +245,13 @@ def test_scores_without_the_set_say_so(two_runs):
     assert scores["clips"] == {"remember": 4, "understand": 4, "apply": 3}, "clip 1 lost all its questions"
 
 
+def test_questions_of_a_level_that_is_not_scored_are_not_left_out(two_runs):
+    chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"))
+    refused = refusal("score", two_runs, "--exclude", chosen, "--levels", "remember")
+    fault = "it leaves out questions of Apply, which --levels does not name; add apply to --levels"
+    assert refused.startswith(f"--exclude {chosen}: {fault}")
+
+
 def test_a_set_of_other_questions_is_not_left_out(two_runs):
     refused = refusal("score", two_runs, "--exclude", frozen_set(two_runs / "set.json", ("demo/0", "q")))
     assert refused.startswith(

@@ -11,8 +11,7 @@ from speechiq.metrics.latency import FIRST_TOKEN, TOTAL
 from speechiq.reducer.output.page.figures import against_size
 from speechiq.reducer.output.page.kinds import list_speeds, tradeoff_sections
 from speechiq.reducer.output.page.study import gather_report
-from speechiq.reducer.runs.costs import RunCost
-from speechiq.reducer.runs.run_record import MeasuredSpeed
+from speechiq.reducer.runs.run_record import MeasuredSpeed, RunCost
 from speechiq.reducer.scores.levels import LEVELS
 from tests.reducer.output.page.conftest import cascade, use, write_system
 
