@@ -28,7 +28,7 @@ from speechiq.reducer.scores.pairs import SystemPair
 from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
 from speechiq.reducer.scores.scale import PAPER
 from speechiq.reducer.scores.score_matrix import align
-from speechiq.reducer.scores.suites import ScoringOptions
+from speechiq.reducer.scores.suites import NOTHING, ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, caution_lines, caution_of_raw
@@ -63,7 +63,9 @@ def compare_pair(pair: SystemPair, options: ScoringOptions, clips: int = 0) -> S
 
     The details of the result are a `Comparison`.
     """
-    norms = options.norms if pair.has_scale else None
+    if not pair.has_scale:
+        options = options._replace(norms=None, exclude=NOTHING)
+    norms = options.norms
     kept, mismatches = intersect(_choose_systems(pair, norms, options), options.allow_mismatch, norms)
     by_name = {system.name: system for system in kept}
     a, b = (by_name[system.name] for system in pair.both)

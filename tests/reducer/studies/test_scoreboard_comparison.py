@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.commands import refusal, siq
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import frozen_set, levels, write_run
 
 CLIPS = [f"demo/{number}" for number in range(8)]
 #: Milliseconds until the answer of each of two systems, and how good it is.
@@ -67,6 +67,16 @@ def test_parts_of_clips_sum_to_the_standardised_differences(both_units):
         fast, slow = np.array(scores["fast"]), np.array(scores["slow"])
         expected = sign * (fast.mean() - slow.mean()) / np.concatenate([fast, slow]).std() / 2
         assert sum(of["levels"][category] for of in clips) == pytest.approx(expected)
+
+
+def test_questions_are_left_out_of_apply_alone(both_units, tmp_path):
+    for name, skill in (("fast", 0.9), ("slow", 0.1)):
+        write_run(both_units / "ms" / name, levels(skill, clips=12), system=name, tasks="siq", date=2.0)
+    frozen = frozen_set(tmp_path / "set.json", ("demo/0", "demo/0#0"))
+    siq("compare", "fast", "slow", both_units / "ms", "-o", tmp_path / "o.json", "--exclude", frozen)
+    told = json.loads((tmp_path / "o.json").read_text())["suites"]
+    assert told["siq"]["excluded"] == 1
+    assert (told["quick"]["excluded"], told["quick"]["excluded_set"]) == (0, None)
 
 
 def test_the_table_says_what_it_is_ordered_by(both_units):
