@@ -12,6 +12,9 @@ function h(tag, props = {}, ...children) {
   return node;
 }
 
+/** Play a sound, or stop it; a stop before it begins is no fault. */
+const togglePlay = (audio) => (audio.paused ? audio.play().catch(() => {}) : audio.pause());
+
 /** A name that may break after an owner or a stage. */
 const name = (text) => h("bdi", {}, ...text.split(/(?<=[/+:])/).flatMap((part) => [part, h("wbr")]));
 

@@ -187,7 +187,7 @@ def test_the_rows_of_a_clip_are_shown_as_text(visit):
     here.tab.get_by_label("Find").fill("KENNEDY")
     # A key that is pressed while the rows are drawn anew would get lost.
     here.tab.wait_for_function(
-        "[...document.querySelectorAll('[data-clip]')].every(row => /kennedy/.test(row.dataset.clip))"
+        "() => [...document.querySelectorAll('[data-clip]')].every(row => /kennedy/.test(row.dataset.clip))"
     )
     here.tab.locator("[data-clip='demo/kennedy']").press("Enter")
     row = here.tab.locator(".detail tbody tr", has_text=SCRIPT)
