@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from speechiq.core.files.page import name_folder
 from speechiq.reducer.output.page import build as report
-from speechiq.siq_tasks.catalog.task_files import TEMPLATES, read_task
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 
 WORDS, VOCABULARY, QUESTIONS = 90, 8000, 3
 LETTERS = "ABCDE"

@@ -26,7 +26,7 @@ import numpy as np
 from measure import alternate, by_size, rounds_option, write
 from tqdm import tqdm
 
-from speechiq.siq_tasks.catalog.task_files import TEMPLATES, read_task
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 STAMP = "2025-01-01T00-00-00.000000"

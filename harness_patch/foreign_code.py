@@ -12,7 +12,7 @@ from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import _lm_eval
-from speechiq.siq_tasks.catalog.task_files import HERE
+from speechiq.siq_tasks.index import HERE
 
 #: Set by a program that starts a run and may not run the code of its task folder.
 VARIABLE = "SIQ_REFUSE_CODE"

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from speechiq.core.files.plain import is_file
-from speechiq.siq_tasks.catalog.task_files import HERE
 from speechiq.siq_tasks.conditions.spec import CONDITION
+from speechiq.siq_tasks.index import HERE
 
 #: Docs to run: task -> their positions in the task.
 Samples = dict[str, list[int]]

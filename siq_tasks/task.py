@@ -20,7 +20,6 @@ from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE, NONE_OPTION
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced, warn_other_language
-from speechiq.siq_tasks.catalog.task_files import INLINE, join_metadata, resolve_folder
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
 from speechiq.siq_tasks.conditions.preset import PRESET, with_preset
 from speechiq.siq_tasks.conditions.prompts import (
@@ -31,7 +30,7 @@ from speechiq.siq_tasks.conditions.prompts import (
     write_request,
 )
 from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
-from speechiq.siq_tasks.index import TRANSCRIPTS
+from speechiq.siq_tasks.index import INLINE, TRANSCRIPTS, join_metadata, resolve_folder
 from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
 

@@ -13,7 +13,7 @@ from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.siq_tasks.catalog.task_files import TEMPLATES, read_task
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 from speechiq.siq_tasks.loaders.audio import AudioItems
 
 

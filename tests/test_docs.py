@@ -26,7 +26,7 @@ from speechiq.harness_patch.systems.spec import parse
 from speechiq.harness_patch.systems.system import OWN
 from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.metrics.judge.settings import JudgeOptions
-from speechiq.siq_tasks.catalog.task_files import Function, read_task
+from speechiq.siq_tasks.index import Function, read_task
 from tests.reducer.conftest import write_run
 
 ROOT = Path(__file__).parent.parent

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from speechiq.metrics.columns import Columns, columns_of, higher
 from speechiq.metrics.words.units import describe_measure
 from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem, as_apply
-from speechiq.siq_tasks.catalog.task_files import TEMPLATES, read_task
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 
 #: Name of the suite of outputs that are no level of SIQ.
 SUITE = "imported"

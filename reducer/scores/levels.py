@@ -6,7 +6,7 @@ from types import MappingProxyType
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category, read_category
-from speechiq.siq_tasks.catalog.task_files import TEMPLATES, read_task
+from speechiq.siq_tasks.index import TEMPLATES, read_task
 
 SUITE = "siq"
 #: The levels in the paper's order.

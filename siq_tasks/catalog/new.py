@@ -20,8 +20,17 @@ from speechiq.engines.languages import KEY, read_language
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.siq_tasks.catalog.folders import complete_folder, refuse_content
-from speechiq.siq_tasks.catalog.task_files import HERE, IN_FOLDER, TEMPLATES, read_task, write_task
-from speechiq.siq_tasks.index import LEVELS, UNDERSTAND, data_sets, list_names
+from speechiq.siq_tasks.index import (
+    HERE,
+    IN_FOLDER,
+    LEVELS,
+    TEMPLATES,
+    UNDERSTAND,
+    data_sets,
+    list_names,
+    read_task,
+    write_task,
+)
 from speechiq.siq_tasks.loaders.clips import list_warnings
 from speechiq.siq_tasks.loaders.docs import refuse_taken
 from speechiq.siq_tasks.loaders.entities import ENTITIES, write_entities

@@ -11,8 +11,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.catalog.task_files import HERE
-from speechiq.siq_tasks.index import LEVELS, RECORDING, list_clips, read_one_task
+from speechiq.siq_tasks.index import HERE, LEVELS, RECORDING, list_clips, read_one_task
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_choice import QUESTIONS
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source

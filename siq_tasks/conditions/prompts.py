@@ -23,7 +23,7 @@ from speechiq.engines.languages import ENGLISH, KEY, OWN, PROMPT_LANGUAGE, read_
 from speechiq.engines.options import Options
 from speechiq.metrics.letters.options import LETTERS, NONE_OPTION
 from speechiq.metrics.settings import Text, read_record
-from speechiq.siq_tasks.catalog.task_files import HERE, read_mapping
+from speechiq.siq_tasks.index import HERE, read_mapping
 
 QUESTION, OPTIONS, HYPOTHESES, TEXT = "{question}", "{options}", "{hypotheses}", "{text}"
 #: Prompt -> the placeholders that it must have, each once.

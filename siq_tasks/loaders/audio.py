@@ -7,7 +7,7 @@ from typing import Any
 
 from speechiq.core.clip import as_text_clip, file_clip
 from speechiq.metrics.choice import list_options
-from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.index import read_task
 
 
 @cache

@@ -26,7 +26,7 @@ from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.options import FORM, Options
 from speechiq.metrics.settings import Text, read_record
-from speechiq.siq_tasks.catalog.task_files import PACKAGED
+from speechiq.siq_tasks.index import PACKAGED
 from speechiq.siq_tasks.loaders import hub_sets
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from speechiq.core.files.plain import hash_file
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
-from speechiq.siq_tasks.catalog.task_files import read_mapping
+from speechiq.siq_tasks.index import read_mapping
 from speechiq.siq_tasks.questions.authors import Author
 from speechiq.siq_tasks.questions.file import join_questions, normalize_question, read_questions
 from speechiq.siq_tasks.questions.write import ask_for_letter, count_letters, derive_seed, reveals_answer

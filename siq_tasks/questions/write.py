@@ -24,7 +24,7 @@ from speechiq.core.ids import complete_ids
 from speechiq.core.response import drop_reasoning
 from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.letters.reading import UNPARSED, parse_letter
-from speechiq.siq_tasks.catalog.task_files import read_mapping
+from speechiq.siq_tasks.index import read_mapping
 from speechiq.siq_tasks.questions import file
 from speechiq.siq_tasks.questions.authors import Author, StoredAnswers
 from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, normalize_question

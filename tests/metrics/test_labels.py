@@ -4,7 +4,7 @@ import pytest
 from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.metrics.letters.labels import UNPARSED, parse_label
-from speechiq.siq_tasks.catalog.task_files import HERE
+from speechiq.siq_tasks.index import HERE
 
 LABELS = {
     "joy": ["happy", "joyful", "happiness"],

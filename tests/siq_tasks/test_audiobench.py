@@ -10,8 +10,7 @@ from msgspec.structs import asdict
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.catalog.task_files import HERE
-from speechiq.siq_tasks.index import list_tasks
+from speechiq.siq_tasks.index import HERE, list_tasks
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.rows import read_source
 from tests.runs import load_task

@@ -7,8 +7,7 @@ import pytest
 
 from speechiq.core.recordings.audio_file import PACKAGE
 from speechiq.metrics.translation import Bleu
-from speechiq.siq_tasks.catalog.task_files import read_task
-from speechiq.siq_tasks.index import IN_PACKAGE, list_tasks
+from speechiq.siq_tasks.index import IN_PACKAGE, list_tasks, read_task
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make

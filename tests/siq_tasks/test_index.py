@@ -7,9 +7,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.command_line import PREFIXES
 from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
 from speechiq.siq_tasks.catalog.overview import describe_data_set
-from speechiq.siq_tasks.catalog.task_files import HERE, LARGEST, read_task
 from speechiq.siq_tasks.index import (
+    HERE,
     IN_PACKAGE,
+    LARGEST,
     LEVELS,
     SUITE,
     TaskInfo,
@@ -19,6 +20,7 @@ from speechiq.siq_tasks.index import (
     list_names,
     list_tasks,
     place_questions,
+    read_task,
 )
 from tests.conftest import run
 

@@ -7,7 +7,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.judge.judging import Case, judge_cases
 from speechiq.metrics.judge.settings import read_judging
-from speechiq.siq_tasks.catalog.task_files import HERE
+from speechiq.siq_tasks.index import HERE
 from tests import runs
 from tests.siq_tasks.questions.server import serving
 

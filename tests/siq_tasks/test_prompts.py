@@ -13,9 +13,8 @@ from speechiq.harness_patch.systems.answering import LIKELIHOOD_PROMPT, LIKELIHO
 from speechiq.metrics import similarity
 from speechiq.metrics.choice import NONE_OF_THE_ABOVE, list_options
 from speechiq.metrics.distance import readers
-from speechiq.siq_tasks.catalog.task_files import HERE, read_task
 from speechiq.siq_tasks.conditions.prompts import VERSION, read_phrases, read_prompt_language, write_prompt
-from speechiq.siq_tasks.index import list_language_tasks
+from speechiq.siq_tasks.index import HERE, list_language_tasks, read_task
 from speechiq.siq_tasks.questions import write
 from speechiq.siq_tasks.settings import name_task_type
 from tests.runs import evaluate, load_task

@@ -11,7 +11,7 @@ from speechiq.siq_tasks.catalog.folders import list_contents
 from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.catalog.sources import check_sources
-from speechiq.siq_tasks.catalog.task_files import HERE, resolve_folder
+from speechiq.siq_tasks.index import HERE, resolve_folder
 from tests import runs
 from tests.commands import siq
 from tests.siq_tasks.conftest import write_lines

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from speechiq.siq_tasks.catalog.task_files import read_task
-from speechiq.siq_tasks.index import LEVELS
+from speechiq.siq_tasks.index import LEVELS, read_task
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.siq_tasks.loaders.rows import RowSource
 from speechiq.siq_tasks.settings import TASK_TYPES

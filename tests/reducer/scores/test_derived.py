@@ -16,7 +16,7 @@ from speechiq.reducer.output.suite_scores import score_suite
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.stats.bootstrap import count_clusters
-from speechiq.siq_tasks.catalog.task_files import HERE, read_task
+from speechiq.siq_tasks.index import HERE, read_task
 from tests import commands
 from tests.commands import refusal
 from tests.reducer.conftest import write_files

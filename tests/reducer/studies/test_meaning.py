@@ -15,7 +15,7 @@ from speechiq.metrics.judge.meaning import score, show_differences
 from speechiq.metrics.judge.rubric import read_reply, read_rubric
 from speechiq.metrics.judge.settings import read_judging
 from speechiq.metrics.words import wer
-from speechiq.siq_tasks.catalog.task_files import read_task
+from speechiq.siq_tasks.index import read_task
 from tests.commands import call, refusal, siq, succeed
 from tests.reducer.conftest import change_results, write_files
 from tests.siq_tasks.questions.server import serving
