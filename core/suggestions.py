@@ -51,7 +51,7 @@ PROGRAMS = {"espeak-ng": "apt install espeak-ng", "flite": "apt install flite", 
 
 
 def missing(package: str) -> str:
-    """Return what is missing and how to install it, as the end of an error.
+    """Return the end of an error about a missing package: its name, and how to install it.
 
     >>> missing("peft")
     "the package peft is not installed; `pip install peft`, or in a clone `pip install '.[peft]'`"

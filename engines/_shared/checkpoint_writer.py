@@ -119,7 +119,7 @@ class FirstToken:
 
 
 def stream_to_clock(ends: Collection[int]) -> Any:
-    """Return what `generate` takes as `streamer`; None while nothing is timed."""
+    """Return the `streamer` of `generate` that marks first tokens; None while nothing is timed."""
     clock = current_clock.get()
     return None if clock is None else FirstToken(clock, ends)
 

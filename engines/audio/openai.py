@@ -161,7 +161,7 @@ class EndpointReply(AudioEndpoint, ReplyEngine):
         return Response(choice.text.strip(), audio=audio, coverage=coverage)
 
     def _read_speech(self, choice: Choice) -> Clip:
-        """Return what was spoken; what a content filter removed is silence."""
+        """Return the speech of an answer; speech that a content filter removed is silence."""
         if choice.audio:
             try:
                 content = b64decode(choice.audio, validate=True)

@@ -190,7 +190,7 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
 
 
 def read_settings(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5") -> dict[str, Any]:
-    """Return what docs and results of a judged task record; see `read_judging`."""
+    """Return the settings of a judge that docs and results of a task record; see `read_judging`."""
     return read_judging(metadata, default_rubric).record()
 
 

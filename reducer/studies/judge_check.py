@@ -133,7 +133,7 @@ def _list_scored(answers: Iterable[JudgedRow], means: Mapping[str, float]) -> li
 def _check_rubric(
     answers: Sequence[JudgedRow], means: Mapping[str, float], scores: HumanScores, rubric: Rubric, draws: int
 ) -> dict[str, Any]:
-    """Return what persons' scores show about a judge with one rubric, as a record for files.
+    """Return the comparison of a judge with persons' scores by one rubric, as a record for files.
 
     `groups` has a record for all answers, then for each system and category with enough scores: the number of
     `answers`, and of the `scored` ones the agreement of judge A and person B; bias and means (`judge` and `corrected`)

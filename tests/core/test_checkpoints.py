@@ -174,7 +174,7 @@ def test_a_stage_of_a_folder_is_found_under_another_name_and_records_its_first_o
 
 @pytest.fixture
 def online(monkeypatch):
-    """A machine that has not concluded anything yet."""
+    """Start as a machine that has not concluded anything yet."""
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(names, "WAITS", (0, 0))
@@ -187,7 +187,7 @@ def online(monkeypatch):
 
 @pytest.fixture
 def server():
-    """The address of a server that refuses every request."""
+    """Return the address of a server that refuses every request."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
     Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"

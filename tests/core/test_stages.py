@@ -141,7 +141,7 @@ def on_machine(tmp_path, monkeypatch):
 
 @pytest.fixture
 def archive(on_machine, tmp_path):
-    """An archive of a machine with two stages."""
+    """Write an archive of a machine with two stages."""
     store = on_machine("one")
     StageCache(ASR, store).add({"a": ["one", {"coverage": 1.0}], "b": ["two", {}]})
     StageCache(LLM, store).add({"q": ["x"] * 5})

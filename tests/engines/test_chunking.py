@@ -180,7 +180,7 @@ def test_an_endpoint_gets_chunks_one_by_one_or_a_file_that_is_encoded_block_by_b
 
 
 class Takes:
-    """The processor of a model that takes any audio in one chunk."""
+    """Stand for the processor of a model that takes any audio in one chunk."""
 
     name, takes_several = "takes", True
 

@@ -77,7 +77,7 @@ OPEN = ("", "I cannot tell.", "It is either (A) or (B).", "The recording does no
 
 
 def made_rows(count=1000, seed=11):
-    """Questions with 2 to 6 options, and an answer to each: half right, three of ten wrong, two of ten open."""
+    """Yield questions with 2 to 6 options, and an answer to each: half right, three of ten wrong, two of ten open."""
     draw = random.Random(seed)
     for _ in range(count):
         options = list(WORDS[: draw.randint(2, 6)])
@@ -90,7 +90,7 @@ def made_rows(count=1000, seed=11):
 
 
 def guess(doc, scores, draw):
-    """What others count: a random letter for an answer without one."""
+    """Score an answer as others do: one without a letter gets a random one."""
     return draw.choice(ALPHABET[: len(doc["options"])]) in doc["gold"] if scores["unparsed"] else bool(scores["acc"])
 
 

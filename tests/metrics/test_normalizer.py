@@ -150,7 +150,7 @@ APART = [" "] * 12 + ["  ", "\n", ", ", ". ", " - "]
 
 
 def test_a_text_in_parts_equals_the_text_as_a_whole():
-    """Words in brackets are dropped, and a text with brackets is not cut."""
+    """Cover brackets too: words in them are dropped, and a text with brackets is not cut."""
     chance = random.Random(0)
     for plain in (0, 1, 3):
         words = JOINED.split() + ["the", "word", "Colour.", "of", "people,", "mister"] * 7 * plain

@@ -108,7 +108,7 @@ HARD = json.loads(Path(__file__).with_name("hard_replies.json").read_text(encodi
 
 @pytest.mark.parametrize(("batch", "wrong", "unread"), [(0, 0, 11), (1, 0, 9), (2, 0, 14)])
 def test_replies_written_without_knowing_the_rules_are_read_as_often_as_the_docs_say(batch, wrong, unread):
-    """Of 60, 100 and 100 replies of the batches, 45, 78 and 78 have a score."""
+    """Read 60, 100 and 100 replies of the batches, of which 45, 78 and 78 have a score."""
     rows = json.loads(Path(__file__).with_name("blind_replies.json").read_text(encoding="utf-8"))
     read = [(row[2], row[3], read_reply(row[2], read_rubric(row[1])).score) for row in rows if row[0] == batch]
     misread = [row for row in read if not math.isnan(row[2]) and row[2] != row[1]]

@@ -58,7 +58,7 @@ def write_table(file: Path, columns: dict[str, list], audio: dict[str, list[byte
 
 
 def write_lines(file: Path, *rows: dict) -> Path:
-    """A file with a JSON object per line."""
+    """Write a file with a JSON object per line."""
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return file
 

@@ -70,7 +70,7 @@ def new(tmp_path: Path, scores: dict | None = None, **options) -> list[System]:
 
 @st.composite
 def pools(draw) -> tuple[list[System], Weighting]:
-    """Systems with scores on a grid, one to three questions a clip, apart on every level; and a rule for so many."""
+    """Draw systems with scores on a grid, one to three questions a clip, apart on every level; and a rule for them."""
     rule = draw(st.sampled_from(RULES))
     fewest = FEWEST_CORRELATED if rule.levels == CORRELATION else 2
     clips = draw(st.integers(1, 5))

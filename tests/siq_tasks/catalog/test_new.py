@@ -27,7 +27,7 @@ QUESTION = {"question": "What?", "options": ["boats", "copper", "tea", "rain"], 
 
 
 def write_questions(file, *clips):
-    """Three questions about each clip."""
+    """Write three questions about each clip."""
     write_lines(file, *(QUESTION | {"id": clip, "question_id": f"{clip}-{n}"} for clip in clips for n in range(3)))
 
 

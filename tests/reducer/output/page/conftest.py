@@ -78,7 +78,7 @@ def write_system(
 
 
 def use(parameters: float, **seconds: float) -> dict[str, Any]:
-    """Return what a run records of a model: its parameters, and the seconds of each work on 120 s of audio."""
+    """Return a run's record of a model: its parameters, and the seconds of each work on 120 s of audio."""
     speed = {}
     for work, spent in seconds.items():
         speed[work] = {"audio_seconds": 120.0, "work_seconds": spent, "rtfx": 120.0 / spent}
@@ -90,7 +90,7 @@ def cascade(asr: dict[str, str]) -> dict[str, Any]:
 
 
 def write_study(folder: Path) -> Path:
-    """Four systems: two that agree on a word against the reference, one with hostile names and texts, and gold."""
+    """Write four systems: two agree on a word against the reference, one has hostile names and texts, one is gold."""
 
     def mishear(clip: str, text: str) -> str:
         return text.replace("harbour", "harvest")

@@ -72,7 +72,7 @@ def test_a_text_is_compared_by_itself():
 
 @given(st.lists(st.sampled_from([*"abc", "ab", "abc", ""]), min_size=1, max_size=9), st.integers(1, 9))
 def test_edits_of_nearly_all_encoders_are_found(written, encoders):
-    """Three words, of which systems write some; system n has encoder n modulo `encoders`."""
+    """Let systems write some of three words; system n has encoder n modulo `encoders`."""
     systems = {str(number): " ".join(text) for number, text in enumerate(written)}
     steps = dict(zip(systems, align_texts("a b c", [*systems.values()]), strict=True))
     heard = {name: TranscriptView(text, msgspec.json.encode(steps[name]), 1.0, 0.0) for name, text in systems.items()}

@@ -49,7 +49,7 @@ RECORDED = {
 
 @pytest.fixture
 def runs(tmp_path):
-    """Three systems and a control, with sizes, speeds and times of answers."""
+    """Write three systems and a control, with sizes, speeds and times of answers."""
     for place, (name, (recorded, times)) in enumerate(RECORDED.items()):
         described = cascade({"control": "gold"}) if name.startswith("gold") else {}
         write_system(tmp_path / name, name, lambda clip, text: text, "B" * place + "A", described, recorded=recorded)
