@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ RATES = (1_000, 1_000_000)
 SHORTEST_S = 0.1
 #: Half a step of 16 bits; a lower peak is digital silence.
 SILENCE = 2.0**-16
+_WARNING = Lock()
 #: Peak below which speech is a few steps of 16 bits: -60 dB of full scale.
 QUIET = 1e-3
 #: Share of samples that are at least `LEVEL` of the peak, from which on a sound counts as clipped; speech has 0.01 %.
@@ -134,9 +136,17 @@ def measure_peak(samples: np.ndarray) -> float:
     return peak
 
 
-@cache
 def warn_once(name: str, warning: str) -> None:
-    """Log a warning about the audio of a source, such as an endpoint, for the first sound that has it."""
+    """Log a warning about the audio of a source, such as an endpoint, for the first sound that has it.
+
+    Replies are read by several threads at once, so the first of them holds the others back until it has logged.
+    """
+    with _WARNING:
+        _warn(name, warning)
+
+
+@cache
+def _warn(name: str, warning: str) -> None:
     log.warning("%s: a sound of it is doubtful: %s (logged once)", name, warning)
 
 

@@ -133,6 +133,6 @@ $("exam-clear").onclick = clear;
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
   const audio = $("exam-clip").querySelector("audio");
-  audio.paused ? audio.play() : audio.pause();
+  togglePlay(audio);
 });
 showClip();

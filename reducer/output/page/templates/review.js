@@ -103,7 +103,7 @@ function press(event) {
   else if (key === "ArrowLeft" || key === "ArrowRight") go(place + (key === "ArrowLeft" ? -1 : 1));
   else if (/^[pa]$/i.test(key)) {
     const audio = $("review-items").querySelector(key.toLowerCase() === "a" ? ".spoken audio" : "audio");
-    if (audio) audio.paused ? audio.play() : audio.pause();
+    if (audio) togglePlay(audio);
   } else if (/^[0-9]$/.test(key)) {
     if (!judgments.get(item).confirmed && item.choices.some((choice) => choice.label === label)) {
       decide(item, label);
