@@ -4,8 +4,9 @@
     python benchmarks/shards.py --kills 10 [--seed 0] [--limit N]
 
 The runs are of the demo's cascade, by `siq eval`, each with a response cache of its own. Compared are one process, two
-shards at once, the run that collects them, and both shards again, one after the other, which find all rows: what a
-shard costs beside its rows, start-up included.
+shards at once that share the cores, as those of `siq launch --on local` do, two that take all cores each, the run that
+collects the first two, and both of them again, one after the other, which find all rows: what a shard costs beside its
+rows, start-up included.
 
 With `--kills`, four shards get a kill -9 at random moments within the length of an undisturbed shard. Then each runs to
 its end, one of them twice and one not at all; the run that collects them computes the rest. Its samples must be those
@@ -28,14 +29,17 @@ from pathlib import Path
 import measure
 from tqdm import tqdm
 
+from speechiq.core.batches import count_cores
+
 SHARDS = 4
 
 
 class Evaluation:
     """An evaluation with an output folder and a response cache of its own."""
 
-    def __init__(self, folder: Path, limit: str) -> None:
+    def __init__(self, folder: Path, limit: str, threads: int | None = None) -> None:
         self.output, self.store, self.limit = folder / "output", folder / "store", limit
+        self.threads = {"OMP_NUM_THREADS": str(threads)} if threads else {}
 
     def start(self, *options: str) -> subprocess.Popen:
         """Start `siq eval` in a group of its own."""
@@ -44,7 +48,7 @@ class Evaluation:
             "--tasks", "siq_demo", "--metadata", f"embedder={measure.LLM}", "--device", "cpu",
             "-o", str(self.output), *(["--limit", self.limit] if self.limit else []), *options,
         ]  # fmt: skip
-        environment = {**os.environ, **measure.QUIET, "SIQ_STORE": str(self.store)}
+        environment = {**os.environ, **measure.QUIET, **self.threads, "SIQ_STORE": str(self.store)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen(command, env=environment, start_new_session=True, **quiet)
 
@@ -66,12 +70,14 @@ def wait(*processes: subprocess.Popen) -> None:
 
 
 def compare(folder: Path, limit: str) -> None:
-    """Measure one process, two shards at once, both again, and the run that collects them."""
-    single, split = Evaluation(folder / "single", limit), Evaluation(folder / "split", limit)
+    """Measure one process, two shards at once in two ways, both again, and the run that collects them."""
+    single, greedy = Evaluation(folder / "single", limit), Evaluation(folder / "greedy", limit)
+    split = Evaluation(folder / "split", limit, threads=max(1, count_cores() // 2))
     halves = [("--shard", f"{number}/2") for number in (1, 2)]
     costs = {
         "one process": measure.cost(single.run),
         "two shards at once": measure.cost(lambda: wait(*[split.start(*half) for half in halves])),
+        "two, all cores each": measure.cost(lambda: wait(*[greedy.start(*half) for half in halves])),
         "both again, in turn": measure.cost(lambda: [split.run(*half) for half in halves]),
         "collecting run": measure.cost(lambda: split.run("--require-cached")),
     }
