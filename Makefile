@@ -44,7 +44,8 @@ demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 	$(BIN)/siq demo run --output runs/demo --force
 	@echo 'To run these commands by hand: source $(BIN)/activate'
 
-test: $(WORKSHOP)  ## all tests of what the product does
+# The demo is computed once with all cores, before the workers, of which each has one, use its rows.
+test: $(WORKSHOP) runs/demo/report.html  ## all tests of what the product does
 	$(BIN)/siq demo fetch
 	$(TEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not checks'
 

@@ -256,6 +256,9 @@ def _source(model: DemoModel) -> str:
 
 
 def _fetch_one(name: str, model: DemoModel, bar: tqdm[NoReturn]) -> None:
+    from transformers import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
     folder = demo_folder(name)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as temporary:

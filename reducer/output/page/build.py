@@ -116,7 +116,7 @@ def render_report(study: Study, command: str = "", sections: Sequence[Section] =
 
     Args:
         command: The command that makes the page; "" leaves it out.
-        sections: Further sections, below those of SIQ.
+        sections: Further sections, between those of SIQ and that about the runs.
     """
     rows, title = rows_of(study.scoreboard), TITLE if study.has_siq else TITLE_WITHOUT
     clips = Counter(clip.dataset or "unnamed" for clip in study.clips)
@@ -128,8 +128,9 @@ def render_report(study: Study, command: str = "", sections: Sequence[Section] =
         inside, beside = {}, packed
         digest = shorten(content_sha256(packed))
     review = review_questions(find_candidates(study))
+    *own, about = list_sections(study, rows, review)
     text = page.render(
-        [*list_sections(study, rows, review), *sections],
+        [*own, *sections, about],
         page.SCRIPTS,
         title=f"{title} of {count_of(len(rows), 'system')}",
         heading=title,

@@ -356,7 +356,7 @@ def _square(curves: Sequence[go.Scatter], x: str, y: str) -> go.Figure:
     line = {"color": MUTED, "width": 1, "dash": "dot"}
     diagonal = go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip", showlegend=False)
     figure = go.Figure([diagonal, *curves])
-    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend={"font": {"color": INK}})
+    figure.update_layout(template=STYLE, height=HEIGHT, showlegend=True, legend=LEGEND)
     figure.update_xaxes(title_text=x, range=[-0.02, 1.02], tickformat=".0%")
     figure.update_yaxes(title_text=y, range=[-0.02, 1.02], tickformat=".0%")
     return figure
