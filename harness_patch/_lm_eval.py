@@ -188,18 +188,14 @@ def _list_packages() -> str:
     found: dict[str, str] = {}
     for package in distributions():
         about = package.metadata  # Read anew from the disk at each access.
-        if "Name" in about:
-            name = about["Name"]
+        if name := about.get("Name"):
             found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), f"{name}=={about['Version']}")
     return "\n".join(found[name] for name in sorted(found))
 
 
 @contextmanager
 def compiling_templates_once() -> Iterator[None]:
-    """Compile each template once inside the block; `apply_template` of `lm_eval.utils` compiles it for every doc.
-
-    Gives the environment `env` of that module, which is jinja2's, a `from_string` that keeps templates.
-    """
+    """Compile each template once inside the block, by the public `from_string` of `env` of `lm_eval.utils`."""
     from lm_eval import utils
 
     environment: Any = utils.env
