@@ -15,7 +15,8 @@ import pickle
 import re
 import subprocess
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 from types import ModuleType
@@ -186,10 +187,23 @@ def _list_packages() -> str:
     """
     found: dict[str, str] = {}
     for package in distributions():
-        if "Name" in package.metadata:
-            name = package.metadata["Name"]
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), f"{name}=={package.version}")
+        about = package.metadata  # Read anew from the disk at each access.
+        if name := about.get("Name"):
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), f"{name}=={about['Version']}")
     return "\n".join(found[name] for name in sorted(found))
+
+
+@contextmanager
+def compiling_templates_once() -> Iterator[None]:
+    """Compile each template once inside the block, by the public `from_string` of `env` of `lm_eval.utils`."""
+    from lm_eval import utils
+
+    environment: Any = utils.env
+    environment.from_string = functools.cache(environment.from_string)
+    try:
+        yield
+    finally:
+        del environment.from_string
 
 
 def guard_runs(evaluator: Any, guard_run: Callable, guard_tasks: Callable) -> None:

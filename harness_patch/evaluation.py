@@ -63,6 +63,7 @@ def guard_run(simple_evaluate: Callable, model_types: Sequence[str]) -> Callable
                     kwargs["device"] = None
                 for name, text in NOISE.items():
                     during.enter_context(_without(name, text))
+                during.enter_context(_lm_eval.compiling_templates_once())
             during.enter_context(given_metadata(options))
             if "tasks" in kwargs:
                 kwargs["tasks"] = choose_tasks(kwargs["tasks"])

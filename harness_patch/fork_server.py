@@ -9,6 +9,7 @@ its memory and its accelerator are free after it. Where a fork cannot go on, as 
 interpreter starts in its place.
 """
 
+import atexit
 import gc
 import os
 import signal
@@ -49,6 +50,8 @@ PACKAGES = (
 )
 #: Elsewhere, libraries of the system do not work after a fork.
 CAN_FORK = sys.platform == "linux"
+#: The module whose work is done in this process.
+_finished: list[str] = []
 
 
 class Request(Struct, frozen=True):
@@ -80,6 +83,8 @@ class Ended(Struct, frozen=True, tag=True):
 
 def main() -> None:
     """Import packages, and start the process of each request; a forked one returns from here when its work is done."""
+    # What is registered first runs last.
+    atexit.register(_end_at_once)
     reports = os.dup(1)
     # A signal to the group is for the process that works, and for the program whose end closes stdin.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -146,6 +151,18 @@ def enter(request: Request, reports: int) -> None:
         os.execve(sys.executable, command, os.environ)
     sys.argv = [request.module, *request.arguments]
     import_module(request.module).main(request.arguments)
+    _finished.append(request.module)
+
+
+def _end_at_once() -> None:
+    """End a process whose work is done before the interpreter destroys all objects, which takes as long as the work.
+
+    Destroying them copies the memory that forks share.
+    """
+    if _finished:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def _connect(request: Request, reports: int) -> None:

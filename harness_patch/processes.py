@@ -63,8 +63,8 @@ class ForkServer:
 _servers: list[ForkServer] = []
 
 
-def _find_server() -> ForkServer:
-    """Return the server of this process, a new one if there is none that lives."""
+def find_server() -> ForkServer:
+    """Return the server of this process, a new one if there is none that lives; called early, it imports meanwhile."""
     if not _servers or _servers[0].process.poll() is not None:
         _servers[:] = [ForkServer()]
     return _servers[0]
@@ -222,7 +222,7 @@ def _started(
     if stop_requests:
         raise Stopped
     output.write_bytes(b"")
-    server = _find_server()
+    server = find_server()
     process = WorkingProcess(server)
     _working[:] = [process]
     environment = environment_of(plan)

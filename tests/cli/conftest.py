@@ -27,6 +27,7 @@ def instant(monkeypatch):
 
     monkeypatch.setattr(processes, "run_with_log", write)
     monkeypatch.setattr(processes, "count_work", take_stock)
+    monkeypatch.setattr(processes, "find_server", lambda: None)
     return ran
 
 

@@ -23,7 +23,7 @@ fork_server.main()
 WAYS = ["CAN_FORK = True", "CAN_FORK = False", "_needs_interpreter = lambda: True"]
 
 MODULE = """
-import os, signal, sys, time
+import atexit, os, signal, sys, threading, time
 
 def main(arguments):
     print("folder", os.getcwd(), os.environ["MINE"], sys.argv[1:], flush=True)
@@ -32,6 +32,9 @@ def main(arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     if arguments == ["wait"]:
         time.sleep(60)
+    if arguments == ["return"]:
+        atexit.register(print, "at its exit")
+        return threading.Timer(0.1, print, ["by its thread"]).start()
     raise SystemExit({"good": 0, "fail": 3}.get(arguments[0], 0))
 
 if __name__ == "__main__":
@@ -54,7 +57,7 @@ def ask(tmp_path):
 
 @pytest.mark.parametrize("change", WAYS)
 def test_each_request_is_a_process_with_its_folder_variables_streams_and_exit_code(ask, tmp_path, change):
-    requests = [ask("good"), ask("fail", has_notes=True), ask("kill"), ask("good")]
+    requests = [ask("good"), ask("fail", has_notes=True), ask("kill"), ask("good"), ask("return")]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(change=change)],
         input=b"\n".join(map(msgspec.json.encode, requests)),
@@ -64,12 +67,13 @@ def test_each_request_is_a_process_with_its_folder_variables_streams_and_exit_co
     )
     lines = done.stdout.decode().split()
     ends = [json.loads(line)["code"] for line in done.stdout.splitlines() if b"Ended" in line]
-    assert ends == [0, 3, -signal.SIGKILL, 0] and " ".join(lines).count("a note") == 1, lines
+    assert ends == [0, 3, -signal.SIGKILL, 0, 0] and " ".join(lines).count("a note") == 1, lines
     printed = (tmp_path / "output").read_text().splitlines()
-    assert printed.count("a note") == 3, "the notes of the second request are among the reports"
+    assert printed.count("a note") == 4, "the notes of the second request are among the reports"
     folder = f"folder {tmp_path} 1 "
     entered = [line for line in printed if line.startswith("folder")]
-    assert entered == [f"{folder}['{name}']" for name in ("good", "fail", "kill", "good")]
+    assert entered == [f"{folder}['{name}']" for name in ("good", "fail", "kill", "good", "return")]
+    assert {"by its thread", "at its exit"} <= {*printed}
 
 
 def test_a_process_that_is_ended_leaves_the_server_for_the_next(ask, monkeypatch):

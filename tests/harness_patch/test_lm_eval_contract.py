@@ -179,6 +179,14 @@ def test_a_package_that_was_removed_in_part_is_not_listed(monkeypatch, tmp_path)
     assert "pytest==" in private._list_packages() and "rest" not in private._list_packages().split("==")
 
 
+def test_a_template_is_compiled_once_inside_the_block():
+    utils = import_module("lm_eval.utils")
+    with private.compiling_templates_once():
+        assert utils.env.from_string("{{text}}!") is utils.env.from_string("{{text}}!")
+        assert [utils.apply_template("{{text}}!", {"text": text}) for text in "ab"] == ["a!", "b!"]
+    assert utils.env.from_string("{{text}}!") is not utils.env.from_string("{{text}}!")
+
+
 def test_git_says_nothing_outside_a_repository(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     utils = import_module("lm_eval.loggers.utils")
