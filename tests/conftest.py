@@ -111,8 +111,31 @@ def open_page(chromium):
     yield start
     for visit in visits:
         assert visit.list_faults() == []
-        assert not visit.has_scripts or visit.tab.evaluate("window.hacked") is None
         visit.context.close()
+
+
+@pytest.fixture(scope="module")
+def kept_pages():
+    """Visits of a module, by file and options, for tests that need no fresh page."""
+    visits: dict[str, Visit] = {}
+    yield visits
+    for visit in visits.values():
+        visit.context.close()
+
+
+@pytest.fixture
+def keep_page(chromium, kept_pages):
+    """Return a function that opens a page once in a module and goes to an address; such a page has had no error."""
+
+    def go(file: Path, fragment: str = "#main", **options) -> Visit:
+        key = f"{file} {options}"
+        if key not in kept_pages:
+            kept_pages[key] = Visit(chromium, file, **options)
+        kept_pages[key].follow(fragment)
+        return kept_pages[key]
+
+    yield go
+    assert [fault for visit in kept_pages.values() for fault in visit.list_faults()] == []
 
 
 #: Files that take half a minute and more.

@@ -4,6 +4,7 @@ import ast
 import graphlib
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,24 +36,39 @@ CHEAP = (
 #: Modules of other packages that docstrings name.
 FOREIGN = {"self", "np", "torch", "os", "json", "datasets", "numpy", "pandas", "evaluate", "jiwer", "speechiq", *PUBLIC}
 HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval")
+#: Room or module -> what has not been imported after it and those before it.
+LIGHT = {
+    **dict.fromkeys(["reducer", "cli"], (*HEAVY, "scipy", "sklearn")),
+    **dict.fromkeys(["core", "reducer.output.page.plot", "harness_patch._lm_eval", "engines._transformers"], HEAVY),
+    **dict.fromkeys(["metrics", "siq_tasks"], ("torch",)),
+}
 
 
 def list_imports(room: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield a file of a room, the module of each of its imports, and the name that is taken from it, if one is."""
     for file in (file for file in FILES if file.startswith(room)):
-        for node in ast.walk(TREES[file]):
+        for node in list_import_statements(file):
             if isinstance(node, ast.Import):
                 yield from ((file, alias.name, "") for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
+            else:
                 assert node.level == 0, f"{file}: relative import"
                 yield from ((file, node.module, alias.name) for alias in node.names)
+
+
+@cache
+def list_import_statements(file: str) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in ast.walk(parse(file)) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 #: The public API in the root; it imports rooms, and no room imports it.
 ROOT_FILES = ("__init__.py",)
 FILES = [file.relative_to(ROOT).as_posix() for room in ROOMS for file in sorted(ROOT.joinpath(room).rglob("*.py"))]
 FILES += ROOT_FILES
-TREES = {file: ast.parse(ROOT.joinpath(file).read_text(encoding="utf-8")) for file in FILES}
+
+
+@cache
+def parse(file: str) -> ast.Module:
+    return ast.parse(ROOT.joinpath(file).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -169,28 +185,17 @@ def test_the_root_alone_is_cheap_to_import():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("room", "unwanted"),
-    [
-        ("core", HEAVY),
-        ("reducer.output.page.plot", HEAVY),
-        ("reducer", (*HEAVY, "scipy", "sklearn")),
-        ("cli", (*HEAVY, "scipy", "sklearn")),
-        ("metrics", ("torch",)),
-        ("siq_tasks", ("torch",)),
-        ("harness_patch._lm_eval", HEAVY),
-        ("engines._transformers", HEAVY),
-    ],
-)
-def test_what_is_heavy_is_imported_when_it_is_needed(room, unwanted):
+def test_what_is_heavy_is_imported_when_it_is_needed():
     """Modules that only `evaluate.load` imports are left out: `evaluate` itself imports torch."""
     program = f"""
 import importlib, pkgutil, sys
-room = importlib.import_module("speechiq.{room}")
-for module in pkgutil.walk_packages(getattr(room, "__path__", []), "speechiq.{room}."):
-    if ".metrics.evaluate." not in module.name:
-        importlib.import_module(module.name)
-print(*(set({unwanted!r}) & set(sys.modules)))
+for room, unwanted in {LIGHT!r}.items():
+    package = importlib.import_module("speechiq." + room)
+    for module in pkgutil.walk_packages(getattr(package, "__path__", []), package.__name__ + "."):
+        if ".metrics.evaluate." not in module.name:
+            importlib.import_module(module.name)
+    if found := set(unwanted) & set(sys.modules):
+        print(room, *found)
 """
     done = run("python", "-c", program)
     assert done.returncode == 0 and done.stdout.strip() == "", done.stdout + done.stderr
@@ -199,7 +204,7 @@ print(*(set({unwanted!r}) & set(sys.modules)))
 def test_a_class_has_a_name_of_its_own():
     homes: dict[str, list[str]] = {}
     for file in FILES:
-        for node in TREES[file].body:
+        for node in parse(file).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(file)
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
@@ -208,7 +213,7 @@ def test_a_class_has_a_name_of_its_own():
 def test_what_a_docstring_names_in_a_module_is_there():
     """`module.name` in a docstring: the module has the name, unless it is one of another package."""
     named, known, defined = [], {}, set()
-    for file, tree in zip(map(Path, FILES), TREES.values(), strict=True):
+    for file, tree in zip(map(Path, FILES), map(parse, FILES), strict=True):
         names = known.setdefault(file.stem, set())
         for node in ast.walk(tree):
             names |= {getattr(node, field, None) for field in ("id", "attr", "name", "arg")}

@@ -57,13 +57,14 @@ def open_page(browser: Browser, address: str, size: dict[str, int]) -> Iterator[
 def take(browser: Browser, page: Path, pictures: dict[str, str], folder: Path) -> Iterator[Path]:
     """Yield the files of the pictures (picture -> address) of a report, which are written to a folder."""
     for suffix, size in SIZES.items():
-        for picture, address in pictures.items():
-            with open_page(browser, page.as_uri() + address, size) as tab:
+        with open_page(browser, page.as_uri(), size) as tab:
+            for picture, address in pictures.items():
+                tab.goto(page.as_uri() + address)
                 tab.locator(READY[picture]).first.wait_for(state="attached")
                 wait_until_drawn(tab)
                 file = folder / f"{picture}{suffix}.png"
                 tab.screenshot(path=file)
-            yield file
+                yield file
 
 
 def take_chart(browser: Browser, page: Path, picture: Path) -> None:

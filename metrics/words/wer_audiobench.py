@@ -11,6 +11,7 @@ The rate does not compare with `wer`: hesitations never count, and a clip withou
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import jiwer
@@ -34,7 +35,6 @@ NUMBERS = {str(value): word for value, word in enumerate(_SMALL.split())} | {
 }
 _NUMBER = re.compile(r"\b[0-9]{1,2}\b")
 _FILLER = re.compile(r"\b(?:uh|umm?|er|ah)\b")
-_delete_punctuation = jiwer.RemovePunctuation()  # type: ignore[no-untyped-call] # jiwer does not annotate it
 
 
 def wer_audiobench(reference: str | Sequence[str], hypothesis: str | Sequence[str]) -> float:
@@ -63,8 +63,14 @@ def normalize_audiobench(text: str) -> str:
     'empty'
     """
     with_words = _NUMBER.sub(lambda number: NUMBERS.get(number[0], number[0]), normalize(text, "whisper"))
-    plain = " ".join(_FILLER.sub("", _delete_punctuation(with_words)).split())
+    plain = " ".join(_FILLER.sub("", _read_punctuation()(with_words)).split())
     return plain or EMPTY
+
+
+@cache
+def _read_punctuation() -> jiwer.RemovePunctuation:
+    """Return what deletes punctuation, which looks through all characters once."""
+    return jiwer.RemovePunctuation()  # type: ignore[no-untyped-call] # jiwer does not annotate it
 
 
 @returns(ours.COLUMNS, lower("wer_audiobench", aggregation=pool), lower(SPREAD, aggregation=spread))

@@ -9,8 +9,6 @@ import subprocess
 import sys
 
 import pytest
-from nltk.tokenize import NLTKWordTokenizer
-from nltk.translate.meteor_score import meteor_score, single_meteor_score
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
@@ -85,6 +83,8 @@ def write_pairs(reader, count: int) -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.network
 def test_scores_are_those_of_nltk_with_the_complete_wordnet(full):
+    from nltk.translate.meteor_score import single_meteor_score
+
     pairs = write_pairs(full, 60)
     theirs = [single_meteor_score(*map(split_words, pair), wordnet=full) for pair in pairs]
     assert [meteor(*pair) for pair in pairs] == theirs
@@ -128,6 +128,8 @@ def test_known_scores(reference, hypothesis, expected):
 
 
 def test_the_best_reference_counts():
+    from nltk.translate.meteor_score import meteor_score
+
     references, text = [reference for reference, *_ in KNOWN], "People yell while a child laughs."
     assert meteor(references, text) == max(meteor(one, text) for one in references) > 0
     tokens = list(map(split_words, references))
@@ -141,6 +143,8 @@ def test_words_are_stemmed_before_synonyms_are_searched():
 
 
 def test_one_sentence_is_split_as_nltk_does_and_several_one_by_one():
+    from nltk.tokenize import NLTKWordTokenizer
+
     text = 'It doesn\'t bark (much), "they" wrote; 3.5 s.'
     assert split_words(text) == NLTKWordTokenizer().tokenize(text)
     assert split_words("Rain falls. Birds sing.") == ["Rain", "falls", ".", "Birds", "sing", "."]

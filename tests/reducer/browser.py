@@ -12,6 +12,14 @@ SWITCHES = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
+#: Without it, axe asks for the style sheets again, which a browser refuses to a page that is a file.
+AXE = {"preload": False, "resultTypes": ["violations"]}
+FOLLOW = """(fragment) => new Promise((done) => {
+  addEventListener("hashchange", done, { once: true });
+  location.hash = "#none";
+  location.hash = fragment;
+})"""
+
 
 class Visit:
     """A page in a tab of its own; requests that leave it are stopped and listed in `requests`."""
@@ -27,15 +35,34 @@ class Visit:
         self.tab.on("console", lambda message: message.type == "error" and self.errors.append(message.text))
         self.open(fragment)
 
+    def close(self) -> None:
+        """Close the tab, which has had no fault."""
+        assert self.list_faults() == []
+        self.context.close()
+
     def open(self, fragment: str = "") -> None:
         self.tab.goto("about:blank")
         self.tab.goto(self.file.as_uri() + fragment)
         if self.has_scripts:
             self.tab.locator("html[data-ready]").wait_for(state="attached")
 
+    def follow(self, fragment: str) -> None:
+        """Go to an address of the open page, as a link does, even if it is there."""
+        self.tab.evaluate(FOLLOW, fragment)
+
     def list_faults(self) -> list[str]:
-        """Return the requests, and the errors that have none of the `expected` words."""
-        return self.requests + [error for error in self.errors if not any(words in error for words in self.expected)]
+        """Return the requests, the errors that have none of the `expected` words, and what foreign code set."""
+        errors = [error for error in self.errors if not any(words in error for words in self.expected)]
+        set_by_texts = self.tab.evaluate("window.hacked") if self.has_scripts else None
+        return self.requests + errors + ([f"hacked: {set_by_texts}"] if set_by_texts is not None else [])
+
+    def find_barriers(self) -> list[str]:
+        """Return what keeps people from reading the page: what axe finds, and content that is wider than the window."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.tab, options=AXE).response["violations"]
+        is_wide = self.tab.evaluate("document.documentElement.scrollWidth > innerWidth")
+        return [f"{fault['id']}: {fault['nodes'][0]['target']}" for fault in found] + ["too wide"] * is_wide
 
     def download(self, button: Any) -> str:
         """Return the text of the file that a button saves."""

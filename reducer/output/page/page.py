@@ -132,7 +132,7 @@ def render(
         made=made,
         style=Markup("" if home else _read("page.css")),
         script=Markup(script),
-        plotly=Markup(_deflate(plotly)) if plots and not home else "",
+        plotly=_pack_plotly() if plots and not home else "",
         folder=home or FOLDER,
         digest=digest,
         policy=_policy(script, plotly, nonce=digest, styles=" 'self' file:" if home else ""),
@@ -165,7 +165,7 @@ def share_files(digest: str, parts: Mapping[str, Markup], scripts: Sequence[str]
         scripts: Names of the scripts of all pages.
         plots: Whether a page has charts, and so plotly.js.
     """
-    packed = {**parts, **({"plotly": _deflate(get_plotlyjs())} if plots else {})}
+    packed = {**parts, **({"plotly": _pack_plotly()} if plots else {})}
     return {
         f"{digest}.css": _read("page.css"),
         f"{digest}.js": f'"use strict";\n(async () => {{\n{_join(scripts)}}})();\n',
@@ -280,6 +280,12 @@ def fold(notes: Sequence[str]) -> tuple[list[str], list[str]]:
     ends = accumulate(len(note) + len(". ") for note in notes)
     count = max(1, sum(end <= THREE_LINES for end in ends))
     return [*notes[:count]], [*notes[count:]]
+
+
+@cache
+def _pack_plotly() -> Markup:
+    """Return plotly.js, which every page with charts has, as `pack_json` does."""
+    return Markup(_deflate(get_plotlyjs()))
 
 
 def _deflate(text: str | bytes) -> str:

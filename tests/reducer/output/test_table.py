@@ -61,18 +61,6 @@ def test_table_shows_what_people_read():
     assert "-0.00" not in text
 
 
-def test_table_takes_names_as_text():
-    text = screen(board_of(*HOSTILE))
-    assert all(name in text for name in HOSTILE)
-
-
-def test_long_names_fold_so_that_no_number_is_lost():
-    name = "demo:whisper-base+demo:SmolLM2-135M-Instruct"
-    text = screen(board_of(name, "b", "c"), width=80)
-    assert "…" not in text and text.count(name) == 1
-    assert "118.37" in text and "81.63" in text
-
-
 def test_json_is_exact():
     board = board_of("best", "middle", "worst")
     data = json.loads(json.dumps(as_json(board)))

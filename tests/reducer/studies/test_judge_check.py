@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import cohen_kappa_score
 
@@ -18,7 +17,6 @@ from speechiq.reducer.runs.judged import find_judged, read_judged
 from speechiq.reducer.studies.judge_check import choose_answers
 from tests.commands import refusal, siq, succeed
 from tests.records import edit_rows
-from tests.reducer.browser import Visit
 from tests.reducer.studies.conftest import write_judged
 
 
@@ -73,8 +71,8 @@ def test_the_page_fetches_nothing_and_holds_no_markup_of_models(page):
     assert len(text) < 2_000_000
 
 
-def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, chromium, tmp_path):
-    here = Visit(chromium, page)
+def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, open_page, tmp_path):
+    here = open_page(page)
     tab = here.tab
     tab.locator("#review .card").wait_for()
     tab.fill("#review-person", "Ana 4")
@@ -115,7 +113,6 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, c
     download.value.save_as(saved)
     rows = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
     assert Counter(row["score"] for row in rows) == {0: 7, 3: 4, 4: 1} and {row["person"] for row in rows} == {"Ana 4"}
-    assert here.errors == [] and here.requests == [] and not tab.evaluate("'hacked' in window")
     assert "Corrected" in siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
 
 
@@ -140,8 +137,8 @@ def test_a_page_holds_the_sound_of_an_answer_that_was_spoken(spoken_page, page):
     assert "A the spoken answer" in text and "A the spoken answer" not in plain
 
 
-def test_a_person_hears_the_spoken_answer(spoken_page, chromium):
-    here = Visit(chromium, spoken_page)
+def test_a_person_hears_the_spoken_answer(spoken_page, open_page):
+    here = open_page(spoken_page)
     tab = here.tab
     tab.locator("#review .card").wait_for()
     heard = 0
@@ -150,31 +147,30 @@ def test_a_person_hears_the_spoken_answer(spoken_page, chromium):
         assert tab.locator("#review audio").count() == 1 + tab.locator(".spoken audio").count()
         if tab.locator(".spoken audio").count():
             assert tab.locator(".spoken audio").get_attribute("src").startswith("data:audio/ogg")
-            tab.evaluate("document.querySelector('.spoken audio').play = () => { window.played = true; }")
+            tab.evaluate("document.querySelector('.spoken audio').play = async () => { window.played = true; }")
             tab.keyboard.press("a")
             assert tab.evaluate("window.played")
         tab.keyboard.press("ArrowRight")
-    assert heard == 1 and here.errors == []
+    assert heard == 1
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everyone_can_read_the_page(page, chromium, theme):
-    here = Visit(chromium, page, color_scheme=theme, bypass_csp=True)
+def test_everyone_can_read_the_page(page, open_page, theme):
+    here = open_page(page, color_scheme=theme, bypass_csp=True)
     here.tab.locator("#review .card").wait_for()
     for state in ("a question", "a verdict"):
-        found = Axe().run(here.tab)
-        assert found.violations_count == 0, (state, found.generate_report())
+        assert here.find_barriers() == [], state
         here.tab.keyboard.press("3")
         here.tab.keyboard.press("Enter")
 
 
-def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
+def test_the_page_of_long_scales_takes_numbers(open_page, tmp_path):
     rubric = tmp_path / "percent.yaml"
     rubric.write_text("{name: percent, version: 1, kind: score, scale: [0, 100], prompt: '{answer}'}", encoding="utf-8")
     write_judged(tmp_path / "one", "one", [float(10 * i) for i in range(10)], rubric=str(rubric))
     write_judged(tmp_path / "ten", "ten", [float(1 + i) for i in range(10)], rubric="points_1_10", task="ten")
     succeed("judge", "check", tmp_path / "one", "-o", tmp_path / "check.html")
-    here = Visit(chromium, tmp_path / "check.html")
+    here = open_page(tmp_path / "check.html")
     here.tab.fill("#review input[type=number]", "120")
     here.tab.keyboard.press("Enter")
     assert here.tab.locator(".revealed").count() == 0
@@ -182,12 +178,11 @@ def test_the_page_of_long_scales_takes_numbers(chromium, tmp_path):
     here.tab.keyboard.press("Enter")
     assert here.tab.locator(".revealed").count() == 1 and here.tab.input_value("#review input[type=number]") == "85"
     succeed("judge", "check", tmp_path / "ten", "-o", tmp_path / "ten.html")
-    here = Visit(chromium, tmp_path / "ten.html")
+    here = open_page(tmp_path / "ten.html")
     here.tab.locator("#review .card").wait_for()
     here.tab.keyboard.press("0")
     here.tab.keyboard.press("Enter")
     assert here.tab.locator(".revealed").count() == 1 and here.tab.locator("input[value='10']").is_checked()
-    assert here.errors == []
 
 
 def test_numbers_are_those_of_their_definitions(judged_runs, tmp_path):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from sacrebleu import corpus_bleu, corpus_chrf
 from scipy.stats import spearmanr
 
@@ -20,7 +19,6 @@ from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies import people_ranks
 from speechiq.reducer.studies.correlated import list_scores, score_texts
 from tests.commands import print_and_write, refusal, succeed
-from tests.reducer.browser import Visit
 from tests.reducer.output.page.conftest import HOSTILE, TEXTS, cascade, write_system
 
 CLIPS = sorted(TEXTS)
@@ -257,8 +255,8 @@ def order_of(tab) -> list[str]:
     )]  # fmt: skip
 
 
-def test_a_person_orders_by_keys_buttons_and_pointer_and_saves(page, runs, chromium, tmp_path):
-    here = Visit(chromium, page)
+def test_a_person_orders_by_keys_buttons_and_pointer_and_saves(page, runs, open_page, tmp_path):
+    here = open_page(page)
     tab = here.tab
     tab.locator(".ranked").first.wait_for()
     count = tab.locator(".ranked").count()
@@ -295,7 +293,6 @@ def test_a_person_orders_by_keys_buttons_and_pointer_and_saves(page, runs, chrom
     cards = [card["id"] for card in unpack(page.read_text(encoding="utf-8"))[0]["cards"]]
     assert first["ranks"] == {cards[ord(card[1]) - 65]: int(card[0]) for card in expected}
     assert all({*row["ranks"].values()} == {None} for row in others) and first["person"] == "Ana B."
-    assert here.errors == [] and here.requests == [] and not tab.evaluate("'hacked' in window")
     file = tmp_path / "ranks-ana-b.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     printed, content = print_and_write("paper", "correlate", runs, "--ranks", file)
@@ -303,10 +300,8 @@ def test_a_person_orders_by_keys_buttons_and_pointer_and_saves(page, runs, chrom
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everyone_can_use_the_page(page, chromium, theme):
-    here = Visit(chromium, page, color_scheme=theme, bypass_csp=True, viewport={"width": 390, "height": 800})
+def test_everyone_can_use_the_page(page, open_page, theme):
+    here = open_page(page, color_scheme=theme, bypass_csp=True, viewport={"width": 390, "height": 800})
     here.tab.locator(".ranked").first.wait_for()
     here.tab.get_by_label("C is equal to the one above").check()
-    found = Axe().run(here.tab)
-    assert found.violations_count == 0, found.generate_report()
-    assert here.tab.evaluate("document.documentElement.scrollWidth") <= 390
+    assert here.find_barriers() == []

@@ -139,5 +139,11 @@ def page_file(study, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
+def kept(keep_page, page_file) -> Callable[..., Visit]:
+    """Return a function that goes to an address of a page that tests share: they set what they look at by it."""
+    return lambda fragment="#main", **options: keep_page(page_file, fragment, **options)
+
+
+@pytest.fixture
 def visit(open_page, page_file) -> Callable[..., Visit]:
     return lambda file=page_file, **options: open_page(file, **options)

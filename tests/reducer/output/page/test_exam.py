@@ -3,14 +3,12 @@
 import json
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page import exam as pages
 from speechiq.siq_tasks.index import list_clips
 from speechiq.siq_tasks.questions.exam import Asked, build_exam, read_saved
-from tests.reducer.browser import Visit
 
 COMMAND = "siq eval people:NAME.jsonl --tasks siq_demo --output runs/people"
 OPTIONS = ("<img src=x onerror='window.hacked=1'>", "a strike", "a fine", "a price", "None of the above")
@@ -94,12 +92,10 @@ def test_a_person_listens_writes_answers_comes_back_and_saves(page, open_page, t
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everyone_can_read_the_page(page, chromium, theme):
-    here = Visit(chromium, page, color_scheme=theme, bypass_csp=True, viewport={"width": 390, "height": 900})
+def test_everyone_can_read_the_page(page, open_page, theme):
+    here = open_page(page, color_scheme=theme, bypass_csp=True, viewport={"width": 390, "height": 900})
     for state in ("a transcript", "questions"):
-        found = Axe().run(here.tab)
-        assert found.violations_count == 0, (state, found.generate_report())
-        assert here.tab.evaluate("document.documentElement.scrollWidth") <= 390
+        assert here.find_barriers() == [], state
         if state == "a transcript":
             here.tab.fill("#exam-clip textarea", "so it goes")
             here.tab.click("#exam-finish")

@@ -80,13 +80,13 @@ def test_clips_are_found_by_their_texts_and_compared(visit, folder_page):
     assert rows.first.inner_text() == "demo/kennedy"
     rows.first.click()
     assert "ask not what" in here.tab.locator(".detail .reference").inner_text()
-    here.open(PAIR)
+    here.follow(PAIR)
     first = here.tab.locator("#compare-clips .compared").first
     first.locator(".transcript").nth(1).wait_for()
     here.tab.locator("#review-items .card").wait_for()
     for address in ("#clip/../../x", "#clip/__proto__", "#clip/texts-0"):
-        here.open(address)
-        here.tab.get_by_text("No clip of this report is called").wait_for()
+        here.follow(address)
+        here.tab.get_by_text(f"No clip of this report is called {address.removeprefix('#clip/')}").wait_for()
 
 
 def test_the_pdf_has_every_chart_and_column(visit, folder_page, tmp_path):

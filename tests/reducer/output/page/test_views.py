@@ -18,29 +18,29 @@ PAIR = f"#compare/{quote('b/poor+thinker', safe='')}/{quote('gold+thinker', safe
 TOP = "(one) => one.getBoundingClientRect().top"
 
 
-#: Address -> what it leads to, and how far below the top: below the bar, and a clip below the heads of its columns.
+#: Size and address -> what it leads to, and how far below the top: below the bar, and a clip below the heads of its
+#: columns.
 PLACES = {
-    SYSTEM: ("#systems", 64),
-    PAIR: ("#compare", 64),
-    "#clip/set%2Ftwo": ("[data-clip='set/two']", 64 + 44),
-    "#clips?q=tablet": ("#clips", 64),
-    "#firmness": ("#firmness", 64),
-    "#review": ("#review", 64),
+    ("phone", SYSTEM): ("#systems", 64),
+    ("desk", PAIR): ("#compare", 64),
+    ("phone", "#clip/set%2Ftwo"): ("[data-clip='set/two']", 64 + 44),
+    ("desk", "#clips?q=tablet"): ("#clips", 64),
+    ("phone", "#firmness"): ("#firmness", 64),
+    ("desk", "#review"): ("#review", 64),
 }
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_a_fresh_page_lands_on_what_its_address_names(visit, size):
-    here = visit(viewport=SIZES[size])
-    for address, (target, top) in PLACES.items():
-        here.open(address)
-        here.tab.locator("html[data-drawn]").wait_for(state="attached")
-        at_end = here.tab.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
-        assert at_end or here.tab.locator(target).evaluate(TOP) == pytest.approx(top, abs=2), address
+@pytest.mark.parametrize(("size", "address"), PLACES)
+def test_a_fresh_page_lands_on_what_its_address_names(visit, size, address):
+    here = visit(viewport=SIZES[size], fragment=address)
+    here.tab.locator("html[data-drawn]").wait_for(state="attached")
+    target, top = PLACES[size, address]
+    at_end = here.tab.evaluate("innerHeight + scrollY >= document.body.scrollHeight - 2")
+    assert at_end or here.tab.locator(target).evaluate(TOP) == pytest.approx(top, abs=2)
 
 
-def test_a_system_has_a_page_of_its_own(visit):
-    here = visit()
+def test_a_system_has_a_page_of_its_own(kept):
+    here = kept()
     here.tab.locator("#standings a", has_text="poor").click()
     shown = here.tab.locator(".system:visible")
     assert shown.count() == 1 and here.tab.evaluate("location.hash") == SYSTEM
@@ -52,12 +52,12 @@ def test_a_system_has_a_page_of_its_own(visit):
     here.tab.go_back()
     here.tab.select_option("#system-choice", "gold+thinker")
     assert shown.locator("h3").inner_text().startswith("gold+thinker")
-    here.open("#system/none")
+    here.follow("#system/none")
     assert here.tab.get_by_text("No system of this report is called none.").is_visible()
 
 
-def test_two_systems_are_compared_as_the_command_does(visit, study):
-    here = visit(fragment=PAIR)
+def test_two_systems_are_compared_as_the_command_does(kept, study):
+    here = kept(PAIR)
     rows = here.tab.locator("#compare-table tbody tr")
     rows.last.wait_for()
     found = gather_report([study], bootstrap=100)
@@ -84,8 +84,8 @@ def test_two_systems_are_compared_as_the_command_does(visit, study):
     assert here.download(here.tab.get_by_label("Save the table of differences as CSV")).startswith("Score,A,B,")
 
 
-def test_a_view_of_the_clips_can_be_shared_and_left(visit):
-    here = visit(fragment="#clips?q=the&level=remember&sort=wer&order=descending&system=b%2Fpoor%2Bthinker")
+def test_a_view_of_the_clips_can_be_shared_and_left(kept):
+    here = kept("#clips?q=the&level=remember&sort=wer&order=descending&system=b%2Fpoor%2Bthinker")
     count = here.tab.locator("#clip-count", has_text="2 of 5 clips")
     count.wait_for()
     assert here.tab.locator("#clip-table th[aria-sort=descending]").inner_text().startswith("Remember")
@@ -96,7 +96,7 @@ def test_a_view_of_the_clips_can_be_shared_and_left(visit):
     assert here.tab.locator("#clip-level").input_value() == "remember"
     here.tab.fill("#clip-search", "no such words")
     here.tab.wait_for_function("() => location.hash.includes('q=no+such+words')")
-    here.open("#leaderboard?q=o&type=Cascade&sort=Remember&order=descending")
+    here.follow("#leaderboard?q=o&type=Cascade&sort=Remember&order=descending")
     assert names(here)[0] == "b/poor+thinker" and len(names(here)) == 2
     here.tab.locator("#standings th", has_text="Apply").locator("button").click()
     assert "sort=Apply" in here.tab.evaluate("location.hash")
@@ -104,25 +104,23 @@ def test_a_view_of_the_clips_can_be_shared_and_left(visit):
 
 NAMELESS = {
     "#compare/gold%2Bthinker/none": "No two systems of this report are called gold+thinker and none.",
-    "#clip/%ZZ": "No clip of this report is called",
-    "#clip/no%2Fsuch": "No clip of this report is called",
-    "#clip/toString": "No clip of this report is called",
+    "#clip/%ZZ": "No clip of this report is called %ZZ",
+    "#clip/no%2Fsuch": "No clip of this report is called no/such",
+    "#clip/toString": "No clip of this report is called toString",
     "#clips?level=constructor": "",
     "#__proto__": "",
     "#constructor": "",
 }
 
 
-def test_an_address_of_nothing_is_named(visit):
-    here = visit()
+def test_an_address_of_nothing_is_named(kept):
     for address, words in NAMELESS.items():
-        here.open(address)
-        here.tab.locator("html[data-drawn]").wait_for(state="attached")
+        here = kept(address)
         if words:
             here.tab.get_by_text(words).wait_for()
 
 
-def test_marks_and_keys_are_explained_on_request(visit, study):
+def test_marks_and_keys_are_explained_on_request(kept, study):
     for figure in charts(found := gather_report([study], bootstrap=0), rows_of(found.scoreboard)).values():
         chart = figure.to_plotly_json()
         for trace in chart["data"]:
@@ -130,7 +128,7 @@ def test_marks_and_keys_are_explained_on_request(visit, study):
             if isinstance(fills, list):
                 labels = zip(trace["meta"]["labels"], fills, strict=True)
                 assert [label for label, fill in labels if fill == figures.PAPER] == ["gold"]
-    here = visit()
+    here = kept()
     marks = here.tab.locator(".marks")
     marks.locator("summary").click()
     legend = marks.inner_text()
@@ -141,8 +139,8 @@ def test_marks_and_keys_are_explained_on_request(visit, study):
     assert "right: B; votes: " in key.inner_text()
 
 
-def test_every_table_can_be_saved(visit):
-    here = visit()
+def test_every_table_can_be_saved(kept):
+    here = kept()
     here.tab.locator("html[data-drawn]").wait_for(state="attached")
     tables = here.tab.locator("main table:visible:not(.answers)").count()
     assert here.tab.locator("main .save:visible", has_text="CSV").count() == tables > 10
