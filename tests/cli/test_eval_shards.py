@@ -109,7 +109,7 @@ def test_shards_stages_and_the_run_that_collects_them(tiny_cascade, tmp_path):
     error = refusal(*command, "--limit", "4", "--require-cached")
     assert "the response cache (--limit 4, but shards in" in error and "have --limit 2); compute" in error
     error = refusal(*command, "--require-cached")
-    assert "1 of 2 rows of stage asr are not in the response cache; compute them, by the same command with --sh" in error
+    assert "1 of 2 rows of stage asr are not in the response cache; compute them, by the same command with" in error
     assert siq(*command, "--stages", "asr") == ""
     assert "4 of 8 rows of stage embed are not in the response cache" in refusal(*command, "--require-cached")
     partly = succeed(*command)

@@ -67,20 +67,24 @@ def test_answers_are_aligned_with_requests_in_any_order(model, demo_clips):
     assert set(answers[:3] + answers[4:6]) <= set("ABCDE")
 
 
-def test_a_run_records_its_device_and_the_speed_of_each_stage(tiny_cascade, demo_clips):
-    model = HFAudio(pretrained=tiny_cascade.spec, device="cpu", store="off")
+@pytest.fixture(scope="module")
+def cascade(tiny_cascade):
+    return HFAudio(pretrained=tiny_cascade.spec, device="cpu", store="off")
+
+
+def test_a_run_records_its_device_and_the_speed_of_each_stage(cascade, demo_clips):
     prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
-    model.loglikelihood([Instance("loglikelihood", {}, (prompt, " donkey", {"audio": [items(demo_clips[4])]}), 0)])
-    recorded = model.get_model_info()["siq"]
+    cascade.loglikelihood([Instance("loglikelihood", {}, (prompt, " donkey", {"audio": [items(demo_clips[4])]}), 0)])
+    recorded = cascade.get_model_info()["siq"]
     assert recorded["device"] == "cpu"
     assert {*recorded["speed"]} == {"transcribing", "answering by likelihood"}
     assert all(speed["rtfx"] > 0 for speed in recorded["speed"].values())
 
 
-def test_replies_to_several_tasks_are_transcribed_together(gold, demo_clips, tmp_path, monkeypatch):
+def test_replies_to_several_tasks_are_transcribed_together(tiny_cascade, gold, demo_clips, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
     model = HFAudio(pretrained=gold, device="cpu", speaks=f"hf:{make_voice(tmp_path / 'voice')}")
-    settings = read_settings({"reply_asr": "pocketsphinx:en-us", "speech_quality": "off"})
+    settings = read_settings({"reply_asr": tiny_cascade.asr, "speech_quality": "off"})
     docs = [{"id": f"tc/{i}", "question": "Why?", "text": "Why is it late?", **settings} for i in range(2)]
     limit = {"until": [], "do_sample": False, "max_gen_toks": 4}
     asked = [
@@ -149,12 +153,11 @@ def test_a_mark_in_a_task_of_text_alone_is_a_word(demo_models):
         ({"max_tokens": 0}, "^--gen_kwargs max_gen_toks=0: allows no token"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_before_any_clip_is_processed(demo_models, demo_clips, settings, message):
-    model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu")
+def test_settings_that_cannot_work_are_refused_before_any_clip_is_processed(cascade, demo_clips, settings, message):
     write, before = request(demo_clips[0], "", purpose="transcribe"), Counter(usage)
     ask = request(demo_clips[1], "", repeats=5, settings=settings)
     with pytest.raises(SpeechIQError, match=message):
-        model.generate_until([write, ask])
+        cascade.generate_until([write, ask])
     assert usage == before
 
 
