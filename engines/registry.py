@@ -134,7 +134,7 @@ def list_backends(kind: str) -> dict[str, Backend]:
 
 @cache
 def _list_entries(_path: tuple[str, ...]) -> list[EntryPoint]:
-    """Return the entry points of engines in the packages of `sys.path`, which are read once for each of its states."""
+    """Return the entry points of engines; the packages on the path of imports are read once for each path."""
     return sorted(entry_points(group=GROUP))
 
 
