@@ -4,7 +4,9 @@ The name of such an entry point is `KIND.ENGINE`, its object is the class of the
 the table `[project.entry-points."speechiq.engines"]` with the line `"asr.mine" = "my_package.mine:MyASR"`.
 """
 
+import sys
 from collections.abc import Collection, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -119,7 +121,7 @@ ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decode
 def list_backends(kind: str) -> dict[str, Backend]:
     """Return the backends of a kind by name, of all packages; refuse two of one name, or one without a kind."""
     found = {backend.engine: backend for backend in BACKENDS if backend.kind == kind}
-    for entry in sorted(entry_points(group=GROUP)):
+    for entry in _list_entries(tuple(sys.path)):
         backend = _read_entry(entry)
         if backend.kind == kind and (known := found.setdefault(backend.engine, backend)) != backend:
             raise SpeechIQError(
@@ -128,6 +130,12 @@ def list_backends(kind: str) -> dict[str, Backend]:
                 "give the entry point another name, or uninstall one of the packages",
             )
     return found
+
+
+@cache
+def _list_entries(_path: tuple[str, ...]) -> list[EntryPoint]:
+    """Return the entry points of engines; the packages on the path of imports are read once for each path."""
+    return sorted(entry_points(group=GROUP))
 
 
 def _read_entry(entry: EntryPoint) -> Backend:

@@ -26,7 +26,6 @@ def kill_oneself():
         (siq, ("score", "no-such-folder")),
         (siq, ("scor",)),
         (lm_eval, (*QUICK, "--log_samples", "--output_path", "runs")),
-        (lm_eval, (*QUICK, "--use_cache", "shared")),
     ],
 )
 def test_a_command_does_what_it_does_in_a_true_process(entry, arguments, tmp_path):

@@ -1,7 +1,8 @@
 """Run commands in processes that are forked from one that has imported their packages, so that imports count once.
 
 Each is a process of its own, with its own environment, streams, exit code and signals, and with nothing in memory but
-imported packages. What depends on the start of an interpreter needs `tests.conftest.run`.
+imported packages and the lengths of the demo's clips. What depends on the start of an interpreter needs
+`tests.conftest.run`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -80,13 +81,19 @@ def run_warm(
 
 
 def run_warm_ranks(
-    number: int, entry: Callable[[], object], *arguments: str, env: Mapping[str, str], port: int
+    nodes: Sequence[int], entry: Callable[[], object], *arguments: str, env: Mapping[str, str], port: int
 ) -> list[CompletedProcess]:
-    """Run a command in processes that work together, with the variables that `accelerate launch` gives them."""
-    group = {"WORLD_SIZE": str(number), "LOCAL_WORLD_SIZE": str(number)}
-    group |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    ranks = [{**env, **group, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(number)]
-    with ThreadPoolExecutor(number) as pool:
+    """Run a command in processes that work together, with the variables that `accelerate launch` gives them.
+
+    `nodes` is the number of processes of each machine.
+    """
+    places = [(local, size) for size in nodes for local in range(size)]
+    ranks = []
+    for rank, (local, size) in enumerate(places):
+        about = {"RANK": rank, "WORLD_SIZE": len(places), "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": size}
+        about |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        ranks.append({**env, **{name: str(value) for name, value in about.items()}})
+    with ThreadPoolExecutor(len(ranks)) as pool:
         return list(pool.map(lambda rank: run_warm(entry, *arguments, env=rank), ranks))
 
 

@@ -26,8 +26,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
 from tests.commands import call, refusal, succeed
-from tests.conftest import run
 from tests.reducer.conftest import levels
+from tests.warm import run_warm, siq
 
 succeeding = partial(succeed, "eval")
 refused_by = partial(refusal, "eval")
@@ -251,6 +251,7 @@ def test_why_a_run_failed_is_found_in_its_log(tmp_path):
             ["letter:B", "--tasks", "audiobench_demo_choice", "--norms", "demo"],
             "only SIQ has norms, and the tasks are of",
         ),
+        (["gold"], "task siq_demo_apply: asks questions, and gold only transcribes"),
         (["letter:Z"], "system letter:Z: no question has an option Z; write one of letter:A to letter:E"),
     ],
 )
@@ -264,18 +265,10 @@ def test_everything_is_checked_before_the_first_run(demo_models, speech_rater, t
 
 
 @pytest.mark.slow
-def test_the_command_itself_checks_everything_before_the_first_run(demo_models, tmp_path):
-    systems = ("letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct")
-    done = run("siq", "eval", *systems, "-o", "out", cwd=tmp_path)
-    assert done.returncode == 1 and "demo:whisper-bse: no such demo model" in done.stderr and "[1/" not in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
 def test_a_hub_that_never_answers_ends_the_check_in_one_line(silent_server, tmp_path):
     environment = os.environ | {"HF_ENDPOINT": silent_server, "HF_HUB_OFFLINE": "", "no_proxy": "*"}
     arguments = ("letter:B", "--tasks", "siq_medasr_remember", "--dry-run", "-o", "out")
-    done = run("siq", "eval", *arguments, cwd=tmp_path, env=environment | {"SIQ_CACHE": str(tmp_path)})
+    done = run_warm(siq, "eval", *arguments, cwd=tmp_path, env=environment | {"SIQ_CACHE": str(tmp_path)})
     said = [line for line in done.stderr.splitlines() if not line.startswith("siq: checking")]
     assert done.returncode == 1 and len(said) == 2, done.stderr
     assert said[0].startswith(f"siq: waiting for the hub ({silent_server})") and "HF_HUB_OFFLINE=1" in said[0]
@@ -305,10 +298,7 @@ def _clips_of(folder, level):
     return {json.loads(row)["doc"]["id"] for row in file.read_text().splitlines()}
 
 
-ENDINGS = [("siq_demo_remember",), ("audiobench_demo_choice",), ("siq_demo", "--limit", "1")]
-
-
-@pytest.mark.parametrize("arguments", ENDINGS)
+@pytest.mark.parametrize("arguments", [("audiobench_demo_choice",), ("siq_demo", "--limit", "1")])
 def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_works(demo_models, tmp_path, arguments):
     done = succeeding("letter:B", "--tasks", *arguments, "-o", tmp_path / "my runs")
     assert "letter:B" in done.stdout, done.stderr
@@ -319,7 +309,7 @@ def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_wo
 
 
 def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_path):
-    command = (*LETTERS[:2], "--tasks", "siq_demo_apply", "-o", tmp_path)
+    command = (*LETTERS[:2], "--tasks", "siq_demo_apply", "--limit", 2, "-o", tmp_path)
     succeeding(*command)
     noisy = succeeding(*command, "--metadata", "condition=white@10dB")
     assert "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
@@ -330,32 +320,27 @@ def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_
     assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
 
 
-def test_a_dry_run_shows_what_the_cache_has(tiny_cascade, tmp_path, monkeypatch):
+def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
-    command = (f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "1", "--tasks", "siq_demo")
-    command += ("--metadata", f"embedder={tiny_cascade.llm}", "-o", tmp_path / "out")
-    before = siq_eval(*command, "--dry-run")
-    assert ": cached: asr 0 of 1 rows; later rows are not counted yet" in before.stdout, before.stderr
-    succeeding(*command)
-    after = siq_eval(*command, "--dry-run")
-    assert ": cached: asr 1 of 1 rows, text 6 of 6 rows, embedder 4 of 4 rows\n" in after.stdout, after.stderr
-
-
-def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path):
-    arguments = ["letter:B", tiny_cascade.spec, "--limit", "2", "--metadata", f"embedder={tiny_cascade.llm}"]
-    arguments += ["-o", str(tmp_path / "out")]
+    arguments = ["letter:B", f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "2"]
+    arguments += ["--metadata", f"embedder={tiny_cascade.llm}", "-o", str(tmp_path / "out")]
+    before = siq_eval(*arguments, "--dry-run")
+    assert ": cached: asr 0 of 2 rows; later rows are not counted yet" in before.stdout, before.stderr
     command = [sys.executable, "-m", "speechiq.cli.main", "eval", *arguments]
     stopped = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     while len(list(tmp_path.glob("out/logs/*.log"))) < 2 and stopped.poll() is None:
         time.sleep(0.1)
     os.killpg(stopped.pid, signal.SIGINT)
     _, printed = stopped.communicate(timeout=120)
-    assert stopped.returncode == 130 and printed.splitlines()[-1].startswith("siq: stopped by hand; the same command")
+    assert stopped.returncode == 130, printed
+    assert printed.splitlines()[-1].startswith("siq: stopped by hand; the same command")
     assert "Traceback" not in printed and "[1/2] letter:B: finished" in printed
     done = succeeding(*arguments)
     assert "1 of 2 systems are finished" in done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
     assert {system["system"] for system in systems} == {tiny_cascade.spec, "letter:B"}
+    after = siq_eval(*arguments, "--dry-run")
+    assert ": cached: asr 2 of 2 rows, text 12 of 12 rows, embedder 8 of 8 rows\n" in after.stdout, after.stderr
 
 
 def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):

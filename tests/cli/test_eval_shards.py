@@ -49,7 +49,9 @@ def test_a_shard_without_a_response_cache_is_refused(instant, tmp_path, monkeypa
 def test_a_shard_runs_finished_systems_too_and_records_none(instant, tmp_path):
     siq("eval", "good", "fair", "poor", "-o", tmp_path)
     before = {file: file.read_bytes() for file in tmp_path.glob("*.json")}
-    done = succeed("eval", "good", "-o", tmp_path, "--shard", "2/4")
+    shard = ("eval", "good", "-o", tmp_path, "--shard", "2/4")
+    assert siq(*shard, "--dry-run").startswith("# 1 system x 3 tasks: ") and len(instant) == 3
+    done = succeed(*shard)
     assert instant[3:] == ["good"] and not done.stdout
     assert (tmp_path / "logs" / "shard-2-of-4.good.log").is_file()
     assert before == {file: file.read_bytes() for file in tmp_path.glob("*.json")}
@@ -100,24 +102,16 @@ def test_sigterm_ends_the_command_with_continue(instant, tmp_path, monkeypatch):
     assert not processes.stop_requests and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_shards_and_the_run_that_collects_them(tiny_cascade, tmp_path):
-    command = ("eval", f"{tiny_cascade.spec},llm_answer=likelihood", "--limit", "3", "--tasks", "siq_demo_apply")
-    command += ("-o", tmp_path / "out")
-    assert siq(*command, "--shard", "1/3", "--dry-run").startswith("# 1 system x 1 task: ")
+def test_shards_stages_and_the_run_that_collects_them(tiny_cascade, tmp_path):
+    command = ("eval", tiny_cascade.spec, "--limit", "2", "--tasks", "siq_demo_understand")
+    command += ("--metadata", f"embedder={tiny_cascade.llm}", "-o", tmp_path / "out")
     assert siq(*command, "--shard", "1/3") == ""
     error = refusal(*command, "--limit", "4", "--require-cached")
-    assert "the response cache (--limit 4, but shards in" in error and "have --limit 3); compute" in error
+    assert "the response cache (--limit 4, but shards in" in error and "have --limit 2); compute" in error
     error = refusal(*command, "--require-cached")
-    assert "of 3 rows of stage asr are not in the response cache; compute them, by the same command with --sh" in error
-    partly = succeed(*command)
-    assert "of 3 rows of stage asr are not in the response cache, and are com" in partly.stderr
-    assert "wrote" in call(*command, "--require-cached", "--force").stderr
-
-
-def test_what_is_missing_after_the_answers_is_refused_too(tiny_cascade, tmp_path):
-    command = ("eval", tiny_cascade.spec, "--limit", "1", "--tasks", "siq_demo_understand", "-o", tmp_path / "out")
-    command += ("--metadata", f"embedder={tiny_cascade.llm}")
+    assert "1 of 2 rows of stage asr are not in the response cache; compute them, by the same command with" in error
     assert siq(*command, "--stages", "asr") == ""
-    assert "4 of 4 rows of stage embed are not in the response cache" in refusal(*command, "--require-cached")
-    assert siq(*command, "--stages", "embed") == ""
-    assert "embedder 4 of 4 rows\n" in siq(*command, "--dry-run")
+    assert "4 of 8 rows of stage embed are not in the response cache" in refusal(*command, "--require-cached")
+    partly = succeed(*command)
+    assert "4 of 8 rows of stage embed are not in the response cache, and are com" in partly.stderr
+    assert "wrote" in call(*command, "--require-cached", "--force").stderr

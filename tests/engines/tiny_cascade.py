@@ -16,7 +16,7 @@ from speechiq.core.checkpoints.names import resolve
 
 ASR, LLM = "demo:whisper-tiny.en", "demo:SmolLM2-135M-Instruct"
 #: Tokens of a transcript at most; untrained models rarely end by themselves.
-LONGEST = 24
+LONGEST = 12
 
 
 class Cascade(NamedTuple):
@@ -40,16 +40,7 @@ class Cascade(NamedTuple):
 
 def save(folder: Path) -> Cascade:
     """Save both models below a folder."""
-    torch.manual_seed(0)
-    names = Cascade(str(folder / "tiny-whisper"), str(folder / "tiny-llm"))
-    whisper = transformers.WhisperConfig.from_pretrained(
-        resolve(ASR), d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3,
-    )  # fmt: skip
-    recognizer = transformers.WhisperForConditionalGeneration(whisper)
-    recognizer.generation_config = transformers.GenerationConfig.from_pretrained(resolve(ASR), max_length=LONGEST)
-    recognizer.save_pretrained(names.asr)
-    transformers.WhisperProcessor.from_pretrained(resolve(ASR)).save_pretrained(names.asr)
+    names = Cascade(save_recognizer(folder / "tiny-whisper"), str(folder / "tiny-llm"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(resolve(LLM))
     llama = transformers.LlamaConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
@@ -58,6 +49,20 @@ def save(folder: Path) -> Cascade:
     transformers.LlamaForCausalLM(llama).save_pretrained(names.llm)
     tokenizer.save_pretrained(names.llm)
     return names
+
+
+def save_recognizer(folder: Path, like: str = ASR) -> str:
+    """Save a recognizer with the processor and the languages of another Whisper; return its folder."""
+    torch.manual_seed(0)
+    config = transformers.WhisperConfig.from_pretrained(
+        resolve(like), d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+        decoder_attention_heads=2, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3,
+    )  # fmt: skip
+    recognizer = transformers.WhisperForConditionalGeneration(config)
+    recognizer.generation_config = transformers.GenerationConfig.from_pretrained(resolve(like), max_length=LONGEST)
+    recognizer.save_pretrained(folder)
+    transformers.WhisperProcessor.from_pretrained(resolve(like)).save_pretrained(folder)
+    return str(folder)
 
 
 if __name__ == "__main__":

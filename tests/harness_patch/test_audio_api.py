@@ -347,10 +347,11 @@ def hash_ear(prompt, number):
     return ["ABCDE"[(int(np.abs(wav).sum()) + i) % 5] for i in range(5)]
 
 
-def test_the_demo_as_a_user_runs_it(demo_models, demo_clips, tmp_path):
+def test_the_demo_as_a_user_runs_it(tiny_cascade, tmp_path):
     with serving(hash_ear) as server:
         arguments = f"model=ear-1,base_url={server.url},num_concurrent=3"
         command = "--tasks", "siq_demo", "--limit", "2", "--output_path", "out", "--log_samples", "--device", "cpu"
+        command += "--metadata", f"embedder={tiny_cascade.llm}"
         done = run_warm(lm_eval, "--model", "audio-api", "--model_args", arguments, *command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (results,) = tmp_path.joinpath("out").rglob("results_*.json")

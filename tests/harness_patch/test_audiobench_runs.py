@@ -54,7 +54,8 @@ def runs(sets, tmp_path_factory):
     systems = SYSTEMS | {"tiny": tiny.make("qwen2_audio", tmp_path_factory.mktemp("tiny"))}
     for name, system in systems.items():
         model = HFAudio(pretrained=system, device="cpu", store="off")
-        evaluate(model, TASKS, output=folder / name, metadata={"sets": str(sets)})
+        about = {"sets": str(sets)}
+        evaluate(model, TASKS, output=folder / name, metadata=about, gen_kwargs={"max_gen_toks": 8})
     return folder
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.commands import siq
 from tests.conftest import run
+from tests.engines.tiny_cascade import save_recognizer
 from tests.loopback_hub import serve
 from tests.siq_tasks.belebele import question, record, sentence, write_set
 
@@ -16,8 +17,8 @@ ONLY = {"SIQ_TASKS": "only", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 
 
 @pytest.fixture(scope="module")
-def rows(tiny_cascade, demo_models, tmp_path_factory):
-    """The sample rows of each level, from one run of a multilingual recognizer and a tiny language model."""
+def rows(tiny_cascade, tmp_path_factory):
+    """The sample rows of each level, from one run of a multilingual recognizer and a language model, both tiny."""
     folder = tmp_path_factory.mktemp("belebele")
     both = [sentence(1, "Erster Satz.", record("kennedy", 3.0)), sentence(2, "Zweiter.", record("kennedy", 3.0, 4.0))]
     other = [sentence(3, "Ein anderer Satz.", record("austen", 4.0), gender=["MALE"])]
@@ -25,12 +26,12 @@ def rows(tiny_cascade, demo_models, tmp_path_factory):
     long = [sentence(4 + i, "Ein langer Satz.", record(f"parliament-{i + 1}", 17.0)) for i in range(2)]
     asked = [question("a", 1, both), question("a", 2, both), question("b", 1, other), question("c", 1, long)]
     own = {"HF_HUB_OFFLINE": "", "HF_HOME": str(folder / "home"), "no_proxy": "*", "SIQ_STORE": "off"}
-    system = f"demo:whisper-base+{tiny_cascade.spec.partition('+')[2]}"
+    system = f"{save_recognizer(folder / 'asr', 'demo:whisper-base')}+{tiny_cascade.llm}"
     with serve() as hub:
         hub.add("WueNLP/belebele-fleurs", write_set(folder / "hub", asked))
         done = run(
             *("lm_eval", "run", "--model", "hf-audio", "--model_args", f"pretrained={system}"),
-            *("--tasks", "siq_belebele_deu_Latn", "--metadata", f"embedder={demo_models[-1]},recording=longest"),
+            *("--tasks", "siq_belebele_deu_Latn", "--metadata", f"embedder={tiny_cascade.llm},recording=longest"),
             *("--device", "cpu", "--log_samples", "--output_path", str(folder / "runs")),
             env=os.environ | ONLY | own | {"HF_ENDPOINT": hub.address},
         )

@@ -49,17 +49,15 @@ metric_list: [{{metric: exact_match}}]
 
 @pytest.fixture(scope="module")
 def rows(references, tmp_path_factory):
-    """Two clips as the Hub's decoded columns come: arrays at another rate, texts beside them."""
+    """A clip as the Hub's decoded columns come: an array at another rate, texts beside it."""
     file = tmp_path_factory.mktemp("rows") / "rows.parquet"
-    listed = [
-        {
-            "audio": {"array": np.repeat(clip.samples, 2), "sampling_rate": 32_000},
-            "transcript": references[clip],
-            "choices": [references[clip], "qx zzv brr ooo vk"],
-        }
-        for clip in sorted(references, key=lambda clip: clip.duration)[:2]
-    ]
-    Dataset.from_list(listed).to_parquet(str(file))
+    clip = min(references, key=lambda clip: clip.duration)
+    row = {
+        "audio": {"array": np.repeat(clip.samples, 2), "sampling_rate": 32_000},
+        "transcript": references[clip],
+        "choices": [references[clip], "qx zzv brr ooo vk"],
+    }
+    Dataset.from_list([row]).to_parquet(str(file))
     return file
 
 
@@ -75,8 +73,8 @@ def results(rows, demo_models, tmp_path_factory):
 
 
 def test_lm_evals_own_audio_task_is_answered(results):
-    answers = [row["filtered_resps"][0] for row in results["samples"]["local_common_voice"]]
-    assert len(answers) == 2 and all(answers)
+    (row,) = results["samples"]["local_common_voice"]
+    assert row["filtered_resps"][0]
     assert results["results"]["local_common_voice"]["bleu,none"] >= 0
 
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from speechiq.engines.options import list_names
 from speechiq.harness_patch.evaluation import NOISE, _without
 from speechiq.harness_patch.run import speech_help
 from tests import warm
-from tests.conftest import full_disk, run
+from tests.conftest import full_disk
 from tests.records import describe
 from tests.warm import run_warm
 
@@ -202,10 +203,14 @@ def test_a_run_that_saves_no_rows_says_so_before_it_computes_and_after_it(lm_eva
     assert printed.count("siq: this run saves") == printed.count("siq: next:") == 1 and "|siq_demo_apply|" in out
 
 
-def test_the_next_command_is_below_the_table_even_if_both_go_to_one_file(tmp_path):
-    with (tmp_path / "both.txt").open("w") as both:
-        run("lm_eval", *QUICK, stdout=both, stderr=both, capture_output=False)
-    lines = tmp_path.joinpath("both.txt").read_text().splitlines()
+def lm_eval_with_one_file():
+    """Enter lm-eval with stdout and stderr in one file."""
+    os.dup2(1, 2)
+    warm.lm_eval()
+
+
+def test_the_next_command_is_below_the_table_even_if_both_go_to_one_file():
+    lines = run_warm(lm_eval_with_one_file, *QUICK).stdout.splitlines()
     assert lines[-1].startswith("siq: next: ") and any(line.startswith("|siq_demo_apply|") for line in lines)
 
 

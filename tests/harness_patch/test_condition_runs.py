@@ -7,7 +7,7 @@ from tests.harness_patch.test_resume import count, run_killed
 
 pytestmark = pytest.mark.slow
 
-CLIPS = 4
+CLIPS = 3
 
 
 def rows_of(store):
@@ -31,7 +31,7 @@ def one(ask, tmp_path_factory):
 
 
 def test_two_processes_add_the_same_noise(ask, one, tmp_path):
-    evaluate(tmp_path / "runs", ask=ask, limit=CLIPS, processes=2, store=tmp_path / "store")
+    evaluate(tmp_path / "runs", ask=ask, limit=CLIPS, nodes=(2,), store=tmp_path / "store")
     rows, results, usage = read(tmp_path / "runs")
     assert (rows, results) == one[1][:2] and len(rows) == CLIPS
     assert usage["asr_clips"] == CLIPS

@@ -180,16 +180,29 @@ def test_a_correctors_options_are_those_of_its_engine(demo_models):
         build_system(f"gold+{LLM}", {"ger_max_gen_toks": 2}, device="cpu", batch_size=1, seed=1)
 
 
-def test_whisper_and_a_corrector_that_chatters_run_all_levels_in_lm_eval(demo_models):
-    system = {"pretrained": f"demo:whisper-tiny.en+{LLM}+{LLM}", "llm_answer": "likelihood", "ger_max_gen_toks": 190}
+def chatter(prompt, _number):
+    """Correct a transcript to its second hypothesis, in a sentence; refuse one that has none."""
+    _, _, second = prompt.partition("\n2. ")
+    if not second:
+        return "I'm sorry, but I can't assist with that request."
+    return f"Sure, here is the corrected transcript:\n\n{second.splitlines()[0]}"
+
+
+def test_whisper_and_a_corrector_that_chatters_run_all_levels_in_lm_eval(tiny_cascade):
     docs = {"siq_demo_remember": [12, 13], "siq_demo_apply": [36, 39]}
-    results = evaluate("hf-audio", docs, model_args=system, samples=docs)
-    system = results["config"]["siq"]["system"]
-    assert system["asr"]["corrector"]["model"] == LLM and system["asr"]["model"] == "demo:whisper-tiny.en"
-    for row in results["samples"]["siq_demo_remember"]:
-        response = response_of(row["filtered_resps"][0])
-        assert response.provenance in CORRECTIONS and response.hypotheses
-        assert row["wer_oracle"] <= row["wer_first"] < 0.5
-        assert row["corrector_refused"] == (response.provenance == "refused")
-        assert row["corrector_refused"] == 0 or row["wer"] == row["wer_first"]
+    with serving(chatter) as server:
+        system = {"pretrained": f"{tiny_cascade.asr}+openai:c+{tiny_cascade.llm}", "ger_base_url": server.url}
+        options = {"llm_answer": "likelihood", "ger_max_gen_toks": 190, "ger_max_retries": 0}
+        results = evaluate("hf-audio", docs, model_args=system | options, samples=docs)
+    assert len(server.requests) == 2, "a transcript is corrected once for all levels"
+    described = results["config"]["siq"]["system"]["asr"]
+    assert described["corrector"]["model"] == "c" and described["model"] == tiny_cascade.asr
+    rows = results["samples"]["siq_demo_remember"]
+    responses = [response_of(row["filtered_resps"][0]) for row in rows]
+    assert sorted(response.provenance for response in responses) == ["refused", "trimmed"]
+    for row, response in zip(rows, responses, strict=True):
+        refused = response.provenance == "refused"
+        assert row["wer_oracle"] <= row["wer_first"] and row["corrector_refused"] == refused
+        assert response.text == response.hypotheses[0 if refused else 1]
+        assert not refused or row["wer"] == row["wer_first"]
     assert results["config"]["siq"]["usage"]["asr_clips"] == len(results["samples"]["siq_demo_apply"]) == 2

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch import processes
 from speechiq.harness_patch.fork_server import Request
 from speechiq.harness_patch.processes import ForkServer, WorkingProcess
 
@@ -78,6 +79,8 @@ def test_each_request_is_a_process_with_its_folder_variables_streams_and_exit_co
 
 def test_a_process_that_is_ended_leaves_the_server_for_the_next(ask, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", ask().environment["PYTHONPATH"])
+    command = [sys.executable, "-c", PROGRAM.format(change=WAYS[0])]
+    monkeypatch.setattr(processes, "Popen", lambda _, **streams: subprocess.Popen(command, **streams))
     server = ForkServer()
     waiting = WorkingProcess(server)
     server.ask(ask("wait", has_notes=True))

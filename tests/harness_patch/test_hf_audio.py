@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from huggingface_hub import constants
 from lm_eval.api.instance import Instance
 
 from speechiq.core.cache.stages import list_stages
@@ -16,12 +17,13 @@ from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.metrics.reply import Reply, read_settings
 from tests import runs
-from tests.conftest import run
 from tests.engines.tiny import make_voice
 from tests.records import items
+from tests.warm import lm_eval, run_warm
 
 pytestmark = pytest.mark.slow
 
+#: With a model that follows an instruction.
 GOLD = "gold+demo:SmolLM2-135M-Instruct"
 OPTIONS = ["the quota", "the cake", "the rope", "a tree", "None of the above"]
 QUESTION = {"question": "What was cut?", "options": OPTIONS}
@@ -32,16 +34,27 @@ def request(clip, text, prompt="<audio>\n", repeats=1, settings=None, kind="gene
     return Instance(kind, {"text": text}, arguments, 0, (None, 0, repeats))
 
 
-def evaluate(tasks=("siq_demo",), **options):
-    """Run a control on the demo set, and return the results."""
-    return runs.evaluate(
-        "hf-audio", tasks, **{"model_args": {"pretrained": GOLD, "llm_answer": "likelihood"}} | options
-    )
+@pytest.fixture(scope="module")
+def gold(tiny_cascade):
+    """Return the spec of a control before a tiny language model."""
+    return f"gold+{tiny_cascade.llm}"
 
 
 @pytest.fixture(scope="module")
-def model(demo_models):
-    return HFAudio(pretrained=GOLD, device="cpu", llm_answer="likelihood")
+def evaluate(gold):
+    """Return a function that runs a control on the demo set, and returns the results."""
+
+    def evaluate(tasks=("siq_demo",), **options):
+        return runs.evaluate(
+            "hf-audio", tasks, **{"model_args": {"pretrained": gold, "llm_answer": "likelihood"}} | options
+        )
+
+    return evaluate
+
+
+@pytest.fixture(scope="module")
+def model(gold):
+    return HFAudio(pretrained=gold, device="cpu", llm_answer="likelihood")
 
 
 def test_answers_are_aligned_with_requests_in_any_order(model, demo_clips):
@@ -54,21 +67,24 @@ def test_answers_are_aligned_with_requests_in_any_order(model, demo_clips):
     assert set(answers[:3] + answers[4:6]) <= set("ABCDE")
 
 
-def test_a_run_records_its_device_and_the_speed_of_each_stage(demo_models, demo_clips):
-    model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu", store="off")
+@pytest.fixture(scope="module")
+def cascade(tiny_cascade):
+    return HFAudio(pretrained=tiny_cascade.spec, device="cpu", store="off")
+
+
+def test_a_run_records_its_device_and_the_speed_of_each_stage(cascade, demo_clips):
     prompt = "Speech: <audio>\n\nQuestion: Which animal is mentioned?\nAnswer:"
-    model.loglikelihood([Instance("loglikelihood", {}, (prompt, " donkey", {"audio": [items(demo_clips[4])]}), 0)])
-    recorded = model.get_model_info()["siq"]
+    cascade.loglikelihood([Instance("loglikelihood", {}, (prompt, " donkey", {"audio": [items(demo_clips[4])]}), 0)])
+    recorded = cascade.get_model_info()["siq"]
     assert recorded["device"] == "cpu"
     assert {*recorded["speed"]} == {"transcribing", "answering by likelihood"}
     assert all(speed["rtfx"] > 0 for speed in recorded["speed"].values())
 
 
-def test_replies_to_several_tasks_are_transcribed_together(demo_models, demo_clips, tmp_path, monkeypatch):
-    tmp_path.joinpath("models").symlink_to(demo_models[0].parent)
+def test_replies_to_several_tasks_are_transcribed_together(tiny_cascade, gold, demo_clips, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
-    model = HFAudio(pretrained=GOLD, device="cpu", speaks=f"hf:{make_voice(tmp_path / 'voice')}")
-    settings = read_settings({"reply_asr": "pocketsphinx:en-us", "speech_quality": "off"})
+    model = HFAudio(pretrained=gold, device="cpu", speaks=f"hf:{make_voice(tmp_path / 'voice')}")
+    settings = read_settings({"reply_asr": tiny_cascade.asr, "speech_quality": "off"})
     docs = [{"id": f"tc/{i}", "question": "Why?", "text": "Why is it late?", **settings} for i in range(2)]
     limit = {"until": [], "do_sample": False, "max_gen_toks": 4}
     asked = [
@@ -137,12 +153,11 @@ def test_a_mark_in_a_task_of_text_alone_is_a_word(demo_models):
         ({"max_tokens": 0}, "^--gen_kwargs max_gen_toks=0: allows no token"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_before_any_clip_is_processed(demo_models, demo_clips, settings, message):
-    model = HFAudio(pretrained="demo:whisper-tiny.en+demo:SmolLM2-135M-Instruct", device="cpu")
+def test_settings_that_cannot_work_are_refused_before_any_clip_is_processed(cascade, demo_clips, settings, message):
     write, before = request(demo_clips[0], "", purpose="transcribe"), Counter(usage)
     ask = request(demo_clips[1], "", repeats=5, settings=settings)
     with pytest.raises(SpeechIQError, match=message):
-        model.generate_until([write, ask])
+        cascade.generate_until([write, ask])
     assert usage == before
 
 
@@ -153,8 +168,8 @@ def test_a_likelihood_without_options_is_refused_before_any_clip_is_processed(de
     assert usage == before
 
 
-def test_lm_evals_other_names_of_a_setting_mean_the_same(demo_models, demo_clips):
-    model = HFAudio(pretrained=GOLD, device="cpu")
+def test_lm_evals_other_names_of_a_setting_mean_the_same(gold, demo_clips):
+    model = HFAudio(pretrained=gold, device="cpu")
 
     def ask(**settings):
         one = request(demo_clips[5], "banana", "Tell a story about <audio>", repeats=2, settings=settings)
@@ -162,7 +177,9 @@ def test_lm_evals_other_names_of_a_setting_mean_the_same(demo_models, demo_clips
 
     first = ask(max_new_tokens=4, temperature=3)
     assert first == ask(max_gen_toks=4, temperature=3.0, do_sample=True, until=None) and len(set(first)) == 2
-    assert ask(max_tokens=4, until="o") == [text.partition("o")[0] for text in ask(max_gen_toks=4)]
+    whole = ask(max_gen_toks=4)
+    letter = whole[0][2]
+    assert ask(max_tokens=4, until=letter) == [text.partition(letter)[0] for text in whole] != whole
 
 
 def test_gold_needs_a_reference(model, demo_clips):
@@ -170,9 +187,9 @@ def test_gold_needs_a_reference(model, demo_clips):
         model.generate_until([request(demo_clips[7], None, purpose="transcribe")])
 
 
-def test_lm_evals_chat_template_flag_leaves_prompts_as_they_are(model):
+def test_lm_evals_chat_template_flag_leaves_prompts_as_they_are(model, gold):
     chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "<audio>\nWhat?"}]
-    assert model.apply_chat_template(chat) == "Be brief.\n\n<audio>\nWhat?" and model.tokenizer_name == GOLD
+    assert model.apply_chat_template(chat) == "Be brief.\n\n<audio>\nWhat?" and model.tokenizer_name == gold
 
 
 @pytest.mark.parametrize("size", ["0", "-3", "many", 2.5])
@@ -217,27 +234,28 @@ def test_rolling_likelihood_is_refused(model):
         model.loglikelihood_rolling([])
 
 
-def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(tmp_path, demo_models):
+def test_an_output_path_that_cannot_be_written_is_refused_before_any_compute(evaluate, tmp_path):
     tmp_path.joinpath("file").write_text("in the way")
     with pytest.raises(SpeechIQError, match=rf"'{tmp_path}/file/runs': Not a directory; .*--output_path"):
         evaluate(output=tmp_path / "file" / "runs")
 
 
-def test_an_instruction_that_no_prompt_holds_is_refused(demo_models):
+def test_an_instruction_that_no_prompt_holds_is_refused(evaluate):
     with pytest.raises(SpeechIQError, match=r"^--system_instruction 'Be brief\.': llm_answer=likelihood uses a prompt"):
         evaluate(limit=2, system_instruction="Be brief.")
 
 
-def test_a_store_of_ones_own_takes_all_stages_and_leaves_the_environment(demo_models, tmp_path, monkeypatch):
+def test_a_store_of_ones_own_takes_all_stages_and_leaves_the_environment(evaluate, tiny_cascade, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "unused"))
-    options = {"pretrained": GOLD, "llm_answer": "likelihood", "store": str(tmp_path / "mine")}
-    evaluate(limit=1, model_args=options, tasks=["siq_demo_understand", "siq_demo_apply"])
+    options = {"pretrained": f"gold+{tiny_cascade.llm}", "llm_answer": "likelihood", "store": str(tmp_path / "mine")}
+    about = {"embedder": tiny_cascade.llm}
+    evaluate(["siq_demo_understand", "siq_demo_apply"], limit=1, model_args=options, metadata=about)
     assert {stage.stage["stage"] for stage in list_stages(tmp_path / "mine")} == {"text", "embedder"}
     assert os.environ["SIQ_STORE"] == str(tmp_path / "unused") and not (tmp_path / "unused").exists()
 
 
-def test_a_system_is_described_in_the_results_and_nan_free(demo_models):
-    results = evaluate(limit=2)
+def test_a_system_is_described_in_the_results_and_nan_free(evaluate, tiny_cascade):
+    results = evaluate(limit=2, metadata={"embedder": tiny_cascade.llm})
     system = results["config"]["siq"]["system"]
     assert system["asr"] == {"control": "gold"} and system["answering"]["way"] == "likelihood"
     for samples in results["samples"].values():
@@ -248,6 +266,12 @@ def test_a_system_is_described_in_the_results_and_nan_free(demo_models):
     assert results["results"]["siq_demo_remember"]["wer,transcript"] == 0.0
 
 
+def lm_eval_offline():
+    """Enter lm-eval with the offline mode of the hub."""
+    constants.HF_HUB_OFFLINE = True
+    lm_eval()
+
+
 @pytest.mark.parametrize(
     ("model_args", "message"),
     [
@@ -255,9 +279,8 @@ def test_a_system_is_described_in_the_results_and_nan_free(demo_models):
         ([], r"openai/whisper-large-v2: .*pretrained=demo"),
     ],
 )
-def test_the_command_line_ends_with_one_line_and_a_code(model_args, message, monkeypatch, tmp_path):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    done = run("lm_eval", "--model", "hf-audio", *model_args, "--tasks", "siq_demo", cwd=tmp_path)
+def test_the_command_line_ends_with_one_line_and_a_code(model_args, message, tmp_path):
+    done = run_warm(lm_eval_offline, "--model", "hf-audio", *model_args, "--tasks", "siq_demo", cwd=tmp_path)
     assert done.returncode == 1 and "Traceback" not in done.stderr
     *_, last = done.stderr.splitlines()
     assert last.startswith("siq: error: ") and re.search(message, last)

@@ -12,6 +12,7 @@ from speechiq.engines.base import Setup
 from speechiq.engines.registry import build_engine
 from tests import runs
 from tests.commands import refusal, siq
+from tests.engines.tiny_cascade import save_recognizer
 
 pytestmark = pytest.mark.slow
 
@@ -105,11 +106,11 @@ def test_an_english_recognizer_is_refused_before_it_is_loaded(task_of, tmp_path,
 
 
 def test_a_recognizer_gets_the_language_of_the_set(task_of, tmp_path):
-    task = task_of("de")
-    results = evaluate(tmp_path, task, system=f"demo:whisper-base+{LLM}", asr_language="auto")
+    task, system = task_of("de"), f"{save_recognizer(tmp_path / 'asr', 'demo:whisper-base')}+{LLM}"
+    results = evaluate(tmp_path, task, system=system, asr_language="auto")
     assert results["config"]["siq"]["system"]["asr"]["language"] == "de"
     with pytest.raises(SpeechIQError, match="asr_language=fr: the clips are in de; give asr_language=auto"):
-        evaluate(tmp_path, task, system=f"demo:whisper-base+{LLM}", asr_language="fr")
+        evaluate(tmp_path, task, system=system, asr_language="fr")
 
 
 def test_a_language_that_is_alike_takes_the_place_of_an_unknown_one(demo_models):

@@ -20,7 +20,7 @@ def build(spec: str, **options):
     return build_system(spec, options, device="cpu", batch_size=1, seed=1)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def parts(tiny_cascade) -> tuple[int, int]:
     """Return the number of parameters of the tiny recognizer and of the tiny language model, loaded."""
     recognizer = AutoModelForSpeechSeq2Seq.from_pretrained(tiny_cascade.asr)

@@ -20,8 +20,8 @@ from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.exam import digest_clip, digest_question
 from tests import runs
 from tests.commands import refusal, succeed
-from tests.conftest import run
 from tests.records import named
+from tests.warm import run_warm, siq
 
 REMEMBER, APPLY = "siq_demo_remember", "siq_demo_apply"
 OPTIONS = ("a fire", "a strike", "a fine", "a price", "None of the above")
@@ -152,7 +152,7 @@ def test_siq_data_exam_of_a_folder_runs_no_code_and_needs_sound(tmp_path):
     folder = tmp_path / "texts"
     succeed("data", "new", "texts", "--text", tmp_path / "texts.csv", "-o", folder)
     arguments = ("siq_texts_remember", "--include-path", str(folder), "-o", str(tmp_path / "exam.html"))
-    assert "clip texts/" in (error := run("siq", "data", "exam", *arguments).stderr) and "has no audio" in error
+    assert "clip texts/" in (error := run_warm(siq, "data", "exam", *arguments).stderr) and "has no audio" in error
     with (folder / "siq_texts_remember.yaml").open("a") as task:
         task.write("process_docs: !function os.getcwd\n")
-    assert "os.getcwd is code that does not come with speechiq" in run("siq", "data", "exam", *arguments).stderr
+    assert "os.getcwd is code that does not come with speechiq" in run_warm(siq, "data", "exam", *arguments).stderr

@@ -1,11 +1,13 @@
-"""Several processes give what one gives: real processes, started as a user starts them."""
+"""Several processes give what one gives: real processes, with the variables of `accelerate launch` or by it."""
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
+from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.harness_patch.jobs import assign
 from tests.conftest import run
 from tests.served import free_port
@@ -14,26 +16,19 @@ from tests.warm import lm_eval, run_warm, run_warm_ranks
 pytestmark = pytest.mark.slow
 
 CPU = os.environ | {"ACCELERATE_USE_CPU": "true", "LMEVAL_LOG_LEVEL": "ERROR", "OMP_NUM_THREADS": "1"}
-LAUNCH = "accelerate", "launch", "--multi_gpu", "--main_process_port", "0", "--num_processes"
+LAUNCH = "accelerate", "launch", "--multi_gpu", "--main_process_port", "0", "--num_processes", "2"
+LIMIT = 4
 TIMES = ("doc_hash", "prompt_hash", "target_hash")
 
 
-def launch(*launcher, ask, folder, limit, store="off"):
-    """Start several processes by `accelerate launch`; return what they printed on stderr."""
-    command = (*launcher, "-m", "lm_eval", *ask, "--limit", str(limit), "--output_path", str(folder))
-    done = run(*command, env=CPU | {"SIQ_STORE": str(store)})
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stderr
-
-
-def evaluate(folder, *, ask, limit, processes=1, fails=False, store="off"):
-    """Run one process, or several without the launcher; return what they printed on stderr."""
+def evaluate(folder, *, ask, limit=LIMIT, nodes=(), fails=False, store="off"):
+    """Run one process, or several on each of some nodes; return what they printed on stderr."""
     arguments = (*ask, "--limit", str(limit), "--output_path", str(folder))
     env = CPU | {"SIQ_STORE": str(store)}
-    if processes == 1:
-        ranks = [run_warm(lm_eval, *arguments, env=env)]
+    if nodes:
+        ranks = run_warm_ranks(nodes, lm_eval, *arguments, env=env, port=free_port())
     else:
-        ranks = run_warm_ranks(processes, lm_eval, *arguments, env=env, port=free_port())
+        ranks = [run_warm(lm_eval, *arguments, env=env)]
     printed = "\n".join(rank.stderr for rank in ranks)
     assert {bool(rank.returncode) for rank in ranks} == {fails}, printed[-3000:]
     return printed
@@ -61,66 +56,47 @@ def ask(tiny_cascade):
 @pytest.fixture(scope="module")
 def one(ask, tmp_path_factory):
     folder = tmp_path_factory.mktemp("one")
-    evaluate(folder, ask=ask, limit=5)
+    evaluate(folder, ask=ask)
     return read(folder)
 
 
 @pytest.fixture(scope="module")
 def several(ask, tmp_path_factory):
-    """Run several processes that share a store, and return their folder."""
+    """Run three processes on two nodes that share a store, and return their folder."""
     folder = tmp_path_factory.mktemp("several")
-    evaluate(folder / "runs", ask=ask, limit=5, processes=3, store=folder / "store")
+    evaluate(folder / "runs", ask=ask, nodes=(2, 1), store=folder / "store")
     return folder
 
 
-def test_uneven_shards_give_the_same_rows_and_scores(one, several):
+def test_uneven_shards_on_two_nodes_give_the_same_rows_and_scores_once(one, several):
     rows, results, usage = read(several / "runs")
     assert rows == one[0]
     assert results == one[1]
-    assert usage["asr_clips"] == one[2]["asr_clips"] == 5
+    assert usage["asr_clips"] == one[2]["asr_clips"] == LIMIT
     assert usage["prefills"] == one[2]["prefills"]
 
 
 def test_what_several_processes_kept_one_reads_and_computes_nothing(ask, one, several, tmp_path):
-    evaluate(tmp_path, ask=ask, limit=5, store=several / "store")
+    evaluate(tmp_path, ask=ask, store=several / "store")
     assert read(tmp_path) == (*one[:2], {})
 
 
-def test_two_nodes_on_loopback_are_ranked_by_the_global_index(ask, one, tmp_path):
-    port = str(free_port())
-    node = ("accelerate", "launch", "--multi_gpu", "--num_machines", "2", "--num_processes", "2",
-            "--main_process_ip", "127.0.0.1", "--main_process_port", port, "--machine_rank")  # fmt: skip
-    with ThreadPoolExecutor() as pool:
-        nodes = [
-            pool.submit(launch, *node, rank, ask=ask, folder=tmp_path / name, limit=5)
-            for rank, name in (("0", "a"), ("1", "b"))
-        ]
-    assert all(node.result() is not None for node in nodes)
-    assert read(tmp_path / "a")[:2] == one[:2]
-    assert not list((tmp_path / "b").rglob("results_*.json"))
+def be_peers():
+    """Print for how many days a process waits for another, and why it refuses a model on all devices."""
+    HFAudio("letter:B", device="cpu")
+    patience = torch.distributed.group.WORLD._get_backend(torch.device("cpu")).options._timeout
+    try:
+        HFAudio("gold+nobody/nothing", device="cpu", llm_device_map="auto")
+    except SpeechIQError as error:
+        print(patience.days, error)
 
 
-PEERS = """
-import sys
-import torch
-from speechiq.core.errors import SpeechIQError
-from speechiq.harness_patch.hf_audio import HFAudio
-HFAudio("letter:B", device="cpu")
-patience = torch.distributed.group.WORLD._get_backend(torch.device("cpu")).options._timeout
-try:
-    HFAudio("gold+nobody/nothing", device="cpu", llm_device_map="auto")
-except SpeechIQError as error:
-    sys.stdout.write(f"{patience.days} {error}\\n")  # one write, so two processes do not mix their lines
-"""
-
-
-def test_processes_wait_for_each_other_as_long_as_it_takes_and_none_spreads_a_model_over_all_devices(tmp_path):
-    tmp_path.joinpath("peers.py").write_text(PEERS)
-    done = run(*LAUNCH, "2", str(tmp_path / "peers.py"), env=CPU)
+def test_processes_wait_for_each_other_as_long_as_it_takes_and_none_spreads_a_model_over_all_devices():
     line = (
         "364 llm_device_map=auto: 2 processes would each spread the model over the same accelerators; run one process"
     )
-    assert done.stdout.count(line) == 2, done.stderr[-3000:]
+    for rank in run_warm_ranks((2,), be_peers, env=CPU, port=free_port()):
+        assert rank.stdout.startswith(line), rank.stderr[-3000:]
 
 
 ABORTS = """
@@ -134,7 +110,7 @@ if rank:
     libc = ctypes.CDLL(None)
     libc.on_exit(libc.abort, None)  # as threads of libraries do when a process exits
 else:
-    time.sleep(3)
+    time.sleep(1)
 ending.wait_for_all()
 ending.leave_group()
 print("written" if rank == 0 else "")
@@ -143,12 +119,12 @@ print("written" if rank == 0 else "")
 
 def test_no_process_ends_before_the_results_are_written_or_by_an_abort(tmp_path):
     tmp_path.joinpath("aborts.py").write_text(ABORTS)
-    done = run(*LAUNCH, "2", str(tmp_path / "aborts.py"), env=CPU)
+    done = run(*LAUNCH, str(tmp_path / "aborts.py"), env=CPU)
     assert done.returncode == 0 and "written" in done.stdout, done.stderr[-3000:]
 
 
 def test_fewer_docs_than_processes_is_one_line(ask, tmp_path):
-    printed = evaluate(tmp_path, ask=ask, limit=1, processes=2, fails=True)
+    printed = evaluate(tmp_path, ask=ask, limit=1, nodes=(2,), fails=True)
     assert "siq_demo_apply: 1 docs for 2 processes leave one without work; raise --limit" in printed
 
 

@@ -8,7 +8,6 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.hf_audio import HFAudio
 from speechiq.siq_tasks.index import list_clips
 from tests import runs
-from tests.commands import refusal
 
 pytestmark = pytest.mark.slow
 
@@ -65,9 +64,3 @@ def test_semantic_distances_run(tiny_cascade):
     about = {"assistant": tiny_cascade.llm, "encoder": "off"}
     found = runs.evaluate(model, ["siq_demo_distance"], samples={"siq_demo_distance": [0, 1]}, metadata=about)
     assert len(found["samples"]["siq_demo_distance"]) == 2
-
-
-def test_siq_eval_refuses_the_level_that_asks_questions_before_anything_runs(transcripts, tmp_path):
-    error = refusal("eval", f"transcripts:{transcripts}", "-o", tmp_path / "runs", "--limit", 2)
-    assert f"task {APPLY}: asks questions" in error and "+LLM" in error
-    assert not list(tmp_path.glob("runs/**/results_*.json"))

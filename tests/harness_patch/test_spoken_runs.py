@@ -20,22 +20,20 @@ DOCS = 3
 TOKENS = 1
 
 
-def ask(voice, *tasks):
-    system = f"pretrained=gold+demo:SmolLM2-135M-Instruct,speaks={voice}"
-    return ("--model", "hf-audio", "--model_args", system, "--tasks", ",".join(tasks), "--batch_size", "1",
-            "--gen_kwargs", f"max_gen_toks={TOKENS}", "--metadata", "speech_quality=off", "--log_samples")  # fmt: skip
-
-
-ASK = ask("flite:slt", *TASKS)
+def ask_with(cascade, voice, *tasks):
+    about = f"speech_quality=off,reply_asr={cascade.asr}"
+    return ("--model", "hf-audio", "--model_args", f"pretrained=gold+{cascade.llm},speaks={voice}", "--tasks",
+            ",".join(tasks), "--batch_size", "1", "--gen_kwargs", f"max_gen_toks={TOKENS}",
+            "--metadata", about, "--log_samples")  # fmt: skip
 
 
 def replies_of(rows):
     return [json.loads(row["filtered_resps"][0]) for row in rows.values()]
 
 
-def test_a_tiny_voice_of_transformers_speaks_from_the_command_line(demo_models, tmp_path):
+def test_a_tiny_voice_of_transformers_speaks_from_the_command_line(tiny_cascade, tmp_path):
     voice = make_voice(tmp_path / "voice")
-    evaluate(tmp_path / "runs", ask=ask(f"hf:{voice}", TASKS[0]), limit=2)
+    evaluate(tmp_path / "runs", ask=ask_with(tiny_cascade, f"hf:{voice}", TASKS[0]), limit=2)
     rows, _, usage = read(tmp_path / "runs")
     assert len(rows) == usage["spoken_texts"] == 2
     for row in rows.values():
@@ -43,16 +41,21 @@ def test_a_tiny_voice_of_transformers_speaks_from_the_command_line(demo_models, 
 
 
 @pytest.fixture(scope="module")
-def one(demo_models, tmp_path_factory):
+def ask(tiny_cascade):
+    return ask_with(tiny_cascade, "flite:slt", *TASKS)
+
+
+@pytest.fixture(scope="module")
+def one(ask, tmp_path_factory):
     """Return a run of one process: its store, and what it gave."""
     folder = tmp_path_factory.mktemp("one")
-    evaluate(folder / "runs", ask=ASK, limit=DOCS, store=folder / "store")
+    evaluate(folder / "runs", ask=ask, limit=DOCS, store=folder / "store")
     return folder / "store", read(folder / "runs")
 
 
 @needs_flite
-def test_two_processes_speak_and_transcribe_as_much_as_one(one, tmp_path):
-    evaluate(tmp_path / "runs", ask=ASK, limit=DOCS, processes=2, store=tmp_path / "store")
+def test_two_processes_speak_and_transcribe_as_much_as_one(ask, one, tmp_path):
+    evaluate(tmp_path / "runs", ask=ask, limit=DOCS, nodes=(2,), store=tmp_path / "store")
     rows, results, usage = read(tmp_path / "runs")
     assert (rows, results, usage) == one[1]
     replies = replies_of(rows)
@@ -62,15 +65,15 @@ def test_two_processes_speak_and_transcribe_as_much_as_one(one, tmp_path):
 
 
 @needs_flite
-def test_a_killed_run_speaks_and_transcribes_only_what_is_missing(one, tmp_path):
+def test_a_killed_run_speaks_and_transcribes_only_what_is_missing(ask, one, tmp_path):
     whole, store = count(one[0]), tmp_path / "store"
-    arguments = [*ASK, "--limit", str(DOCS), "--output_path", str(tmp_path / "killed")]
+    arguments = [*ask, "--limit", str(DOCS), "--output_path", str(tmp_path / "killed")]
     while_speaking, while_transcribing = whole["text"] + 1, whole["speech"]
     for rows in (while_speaking, while_transcribing):
         run_killed(rows, arguments, store)
     kept = count(store)
     assert sum(kept.values()) == while_speaking + while_transcribing
-    evaluate(tmp_path / "runs", ask=ASK, limit=DOCS, store=store)
+    evaluate(tmp_path / "runs", ask=ask, limit=DOCS, store=store)
     rows, results, usage = read(tmp_path / "runs")
     assert (rows, results) == one[1][:2]
     done = {"text": "prefills", "speech": "spoken_texts", "reply transcript": "asr_clips"}
