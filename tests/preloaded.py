@@ -1,15 +1,11 @@
-"""Import what the commands import, in the process from which `tests.warm` forks theirs, and decode the demo's clips."""
+"""Import what the commands import, in the process from which `tests.warm` forks theirs."""
 
 from importlib import import_module
 
-from speechiq.core.recordings.audio_file import measure_seconds
 from speechiq.harness_patch.fork_server import import_packages
-from speechiq.siq_tasks.loaders.bundled import DEMO
 
 import_packages()
 for name in ("lm_eval.models.huggingface", "nltk", "pytablewriter", "sklearn.metrics", "speechiq.cli.main"):
     import_module(name)
 # Importing it takes half a second in each process that loads a processor of Whisper.
 import_module("transformers.tokenization_mistral_common")
-for file in DEMO.glob("clips/*.ogg"):
-    measure_seconds(file)
