@@ -160,8 +160,8 @@ def test_an_opus_file_is_decoded_in_blocks_as_at_once(tmp_path, demo_clips):
     whole = np.concatenate([clip.samples for clip in demo_clips[:5]])
     file = tmp_path / "long.ogg"
     soundfile.write(file, whole, SAMPLING_RATE, format="OGG", subtype="OPUS")
-    for seconds in (121.0, 130.05, len(whole) / SAMPLING_RATE):
+    for seconds in (130.05, len(whole) / SAMPLING_RATE):
         at_once, _ = soundfile.read(file, frames=round(seconds * SAMPLING_RATE), dtype="float32")
         assert np.array_equal(Clip(AudioFile(str(file), sha256(file)), 0.0, seconds).samples, at_once)
-    for clip in demo_clips:
+    for clip in demo_clips[:2]:
         assert np.array_equal(clip.samples, soundfile.read(clip.source.file, dtype="float32")[0])

@@ -62,8 +62,8 @@ def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["~/adapter", "./adapter"])
-def test_an_adapter_is_identified_by_its_files_and_changes_answers(demo_models, tmp_path, monkeypatch, place):
-    model = AutoModelForCausalLM.from_pretrained(resolve(SMOLLM))
+def test_an_adapter_is_identified_by_its_files_and_changes_answers(tiny_cascade, tmp_path, monkeypatch, place):
+    model = AutoModelForCausalLM.from_pretrained(tiny_cascade.llm)
     lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
     get_peft_model(model, lora).save_pretrained(tmp_path / "adapter")
     monkeypatch.setenv("SIQ_CACHE", str(cache_dir()))
@@ -72,9 +72,9 @@ def test_an_adapter_is_identified_by_its_files_and_changes_answers(demo_models, 
     monkeypatch.chdir(tmp_path)
     prompts = [Prompt.about("Name a colour.")]
     settings = {"do_sample": False, "max_gen_toks": 6}
-    adapted = build(f"gold+{SMOLLM}", llm_peft=place)
+    adapted = build(f"gold+{tiny_cascade.llm}", llm_peft=place)
     ((answer,),) = adapted.engine.generate(prompts, [[1]], settings)
-    ((other,),) = build(f"gold+{SMOLLM}").engine.generate(prompts, [[1]], settings)
+    ((other,),) = build(f"gold+{tiny_cascade.llm}").engine.generate(prompts, [[1]], settings)
     assert answer != other
     adapter = identity(str(tmp_path / "adapter"), file="adapter_config.json")
     assert adapted.engine.llm.engine.identity()["adapter"] == adapter

@@ -70,13 +70,13 @@ def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
 @pytest.mark.slow
 @pytest.mark.parametrize("voice", ["piper", "flite"])
 def test_the_words_of_a_clear_voice_are_found_and_those_of_a_noisy_one_are_not(voice):
-    clips = [clip for clip in bundled.list_clips("wildspeech/demo") if str(clip["voice"]).startswith(voice)][:2]
+    clips = [clip for clip in bundled.list_clips("wildspeech/demo") if str(clip["voice"]).startswith(voice)][:1]
     clear = [file_clip(clip) for clip in clips]
     noisy = [replace(clip, transforms=(Noise("white", 0.0, seed),)) for seed, clip in enumerate(clear)]
     replies = [Response(row["text"], clip) for row, clip in zip(clips * 2, clear + noisy, strict=True)]
     asked = docs(len(replies))
     found = [row["speech_text_wer"] for row in score(reply.Reply().apply(answers(*replies), asked), asked)]
-    assert np.mean(found[:2]) < 0.4 and np.mean(found[2:]) > np.mean(found[:2]) + 0.3, found
+    assert found[0] < 0.4 and found[1] > found[0] + 0.3, found
 
 
 def test_a_stored_reply_is_judged_again_by_its_texts():

@@ -15,22 +15,28 @@ from speechiq.metrics.models import check_checkpoint, forget_models
 from speechiq.metrics.similarity import PROMPTS, Embed, cosine, describe_embedding, read_embedding, similarity
 from tests.metrics import tiny_text
 
-EMBEDDER = "demo:SmolLM2-135M-Instruct"
+DEMO = "demo:SmolLM2-135M-Instruct"
 REFERENCES = [
     "I feel pain in the lower back.",
     "The cod quota has been cut by a third, and many small boats no longer leave the harbour.",
     "Gout is caused by crystals of uric acid.",
 ]
+DTYPES = "float32", "bfloat16"
 HYPOTHESES = ["I feel painting in the world back.", "The quota was cut.", ""]
 
 
 @pytest.fixture(scope="module")
-def cosines(demo_models):
-    return embed(HYPOTHESES + REFERENCES, REFERENCES * 2)
+def embedder(tiny_cascade):
+    return tiny_cascade.llm
+
+
+@pytest.fixture(scope="module")
+def cosines(embedder):
+    return embed(HYPOTHESES + REFERENCES, REFERENCES * 2, embedder=embedder)
 
 
 def embed(hypotheses, references, **options):
-    embedding = describe_embedding({"embedder": EMBEDDER} | options)
+    embedding = describe_embedding(options)
     return np.array(Embed().apply(hypotheses, [{"text": text} | embedding for text in references]))[:, :-1]
 
 
@@ -41,21 +47,25 @@ def read(embedder, texts):
     return np.stack([np.frombuffer(base64.b64decode(rows[i]), "<f4") for i in range(len(texts))])
 
 
-def test_the_time_of_embedding_is_measured(demo_models):
+def test_the_time_of_embedding_is_measured(embedder):
     before = snapshot()
-    read(LanguageModel(ROLE, EMBEDDER), ["gout"])
+    read(LanguageModel(ROLE, embedder), ["gout"])
     assert since(before).speeds()["embedding"]["work_seconds"] > 0
 
 
-def test_identical_texts_have_similarity_1_and_others_less_an_empty_one_the_least(cosines):
+def test_identical_texts_have_similarity_1_and_others_less(cosines):
     assert cosines[3:] == pytest.approx(1.0, abs=1e-6) and (cosines[:3] < 0.999).all()
-    assert cosines[2].max() < cosines[:2].min()
 
 
-def test_batches_equal_one_plain_forward_pass_per_text(cosines, demo_models):
-    (folder,) = [folder for folder in demo_models if folder.name == EMBEDDER.removeprefix("demo:")]
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+def test_the_demos_embedder_finds_an_empty_text_the_least_similar_and_a_dtype_changes_little(demo_models):
+    cosines, coarse = (embed(HYPOTHESES, REFERENCES, embedder=DEMO, embedder_dtype=kind) for kind in DTYPES)
+    assert cosines[2].max() < cosines[:2].min() and np.abs(coarse - cosines).max() < 0.02
+    assert round(cosines[0].min(), 3) == 0.924, "the example of the docstring of similarity"
+
+
+def test_batches_equal_one_plain_forward_pass_per_text(cosines, embedder):
+    tokenizer = AutoTokenizer.from_pretrained(embedder)
+    model = AutoModelForCausalLM.from_pretrained(embedder, dtype=torch.float32).eval()
 
     @torch.inference_mode()
     def plain(text):
@@ -68,36 +78,34 @@ def test_batches_equal_one_plain_forward_pass_per_text(cosines, demo_models):
             assert cosines[row, column] == pytest.approx(torch.cosine_similarity(*states, dim=0).item(), abs=1e-5)
 
 
-@pytest.mark.parametrize(("dtype", "difference"), [("float32", 1e-5), ("bfloat16", 1e-2)])
-def test_a_text_does_not_depend_on_the_other_texts_of_its_batch(demo_models, dtype, difference):
-    together, alone = (read(LanguageModel(ROLE, EMBEDDER, dtype=dtype, batch_size=size), REFERENCES) for size in (3, 1))
+@pytest.mark.parametrize(("dtype", "difference"), zip(DTYPES, (1e-5, 1e-2), strict=True))
+def test_a_text_does_not_depend_on_the_other_texts_of_its_batch(embedder, dtype, difference):
+    together, alone = (read(LanguageModel(ROLE, embedder, dtype=dtype, batch_size=size), REFERENCES) for size in (3, 1))
     assert cosine(together, alone).min() > 1 - difference
-    np.testing.assert_array_equal(together.argmax(1), read(LanguageModel(ROLE, EMBEDDER), REFERENCES).argmax(1))
 
 
-def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(demo_models, monkeypatch):
+def test_an_embedder_too_large_for_memory_names_a_smaller_dtype(embedder, monkeypatch):
     def from_pretrained(*args, **options):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     monkeypatch.setattr(AutoModel, "from_pretrained", from_pretrained)
     with pytest.raises(SpeechIQError, match=r"does not fit into memory in float32; .* --metadata embedder_dtype=bfl"):
-        read(LanguageModel(ROLE, EMBEDDER), ["x"])
+        read(LanguageModel(ROLE, embedder), ["x"])
 
 
-def test_similarity_of_texts_is_what_the_level_scores(cosines, demo_models):
+def test_similarity_of_texts_is_what_the_level_scores(cosines, embedder):
     pairs = zip(REFERENCES, HYPOTHESES, cosines[:3].min(axis=1), strict=True)
     for reference, hypothesis, expected in pairs:
-        assert similarity(reference, hypothesis, embedder=EMBEDDER) == expected
-    mean = similarity(reference=REFERENCES, hypothesis=HYPOTHESES, embedder=EMBEDDER)
+        assert similarity(reference, hypothesis, embedder=embedder) == expected
+    mean = similarity(reference=REFERENCES, hypothesis=HYPOTHESES, embedder=embedder)
     assert mean == pytest.approx(cosines[:3].min(axis=1).mean())
     pair = "It's $2000.", "it is two thousand dollars"
-    assert similarity(*pair, EMBEDDER) < 1 - 1e-6 < similarity(*pair, EMBEDDER, embedder_text="english")
-    assert round(similarity(REFERENCES[0], HYPOTHESES[0], EMBEDDER), 3) == 0.924, "the example of the docstring"
+    assert similarity(*pair, embedder) < 1 - 1e-6 < similarity(*pair, embedder, embedder_text="english")
 
 
-def test_similarity_of_empty_texts(demo_models):
-    assert similarity("", "", EMBEDDER) == pytest.approx(1)
-    assert similarity("", "so it goes", EMBEDDER) == similarity("so it goes", "", EMBEDDER) < 1
+def test_similarity_of_empty_texts(embedder):
+    assert similarity("", "", embedder) == pytest.approx(1)
+    assert similarity("", "so it goes", embedder) == similarity("so it goes", "", embedder) < 1
 
 
 def test_similarity_of_no_texts_is_undefined_and_loads_nothing():
@@ -112,22 +120,22 @@ def test_an_embedder_that_is_not_a_name_is_refused(name):
         read_embedding({"embedder": name})
 
 
-def test_the_chat_template_is_another_place_to_read(cosines, demo_models):
-    chat = embed(HYPOTHESES, REFERENCES, embedder_template="chat")
+def test_the_chat_template_is_another_place_to_read(cosines, embedder):
+    chat = embed(HYPOTHESES, REFERENCES, embedder=embedder, embedder_template="chat")
     assert (np.abs(chat - cosines[:3]) > 1e-4).any() and (chat < 1).all()
 
 
 @pytest.mark.parametrize("option", ["embedder_template", "embedder_text", "embedder_dtype"])
-def test_an_unknown_way_to_embed_is_named(demo_models, option):
+def test_an_unknown_way_to_embed_is_named(embedder, option):
     with pytest.raises(SpeechIQError, match=f"{option}=odd: unknown; give .*(plain|raw|float32)"):
-        read_embedding({"embedder": EMBEDDER, option: "odd"})
+        read_embedding({"embedder": embedder, option: "odd"})
 
 
-def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is_loaded(demo_models, monkeypatch):
+def test_a_text_beyond_the_context_is_refused_by_its_clip_before_the_embedder_is_loaded(embedder, monkeypatch):
     monkeypatch.setattr(AutoModel, "from_pretrained", lambda *_, **__: pytest.fail("loaded"))
     forget_models()
-    doc = {"id": "demo/a", "text": "so"} | describe_embedding({"embedder": EMBEDDER})
-    with pytest.raises(SpeechIQError, match=r"the transcript of demo/a has [\d,]{6} tokens, but the model takes 8,192"):
+    doc = {"id": "demo/a", "text": "so"} | describe_embedding({"embedder": embedder})
+    with pytest.raises(SpeechIQError, match=r"the transcript of demo/a has [\d,]{6} tokens, but the model takes 2,048"):
         Embed().apply(["so it goes " * 4000], [doc])
     with pytest.raises(SpeechIQError, match=r"the reference of demo/a has"):
         Embed().apply(["so"], [doc | {"text": "so it goes " * 4000}])
@@ -138,13 +146,13 @@ def test_an_embedder_that_is_not_available_names_another_one(tmp_path):
         check_checkpoint(ROLE, "x/y")
 
 
-def test_a_script_that_the_embedder_does_not_know_is_said_with_the_share(demo_models, capsys):
+def test_a_script_that_the_embedder_does_not_know_is_said_with_the_share(embedder, capsys):
     texts = ["रेलगाड़ी आठ बजे प्लेटफ़ॉर्म दो से निकलती है।", "Gout."]
-    similarity(texts, texts, EMBEDDER)
+    similarity(texts, texts, embedder)
     line = capsys.readouterr().err
-    assert f"embedder={EMBEDDER}: 67 % of the tokens of the references are unknown or parts of characters" in line
-    similarity(REFERENCES, ["रेलगाड़ी आठ बजे।"] * 3, EMBEDDER)
-    similarity(["Поезд отправляется в восемь часов."], ["Поезд."], EMBEDDER)
+    assert f"embedder={embedder}: 67 % of the tokens of the references are unknown or parts of characters" in line
+    similarity(REFERENCES, ["रेलगाड़ी आठ बजे।"] * 3, embedder)
+    similarity(["Поезд отправляется в восемь часов."], ["Поезд."], embedder)
     assert "parts of characters" not in capsys.readouterr().err
 
 

@@ -114,10 +114,10 @@ def test_a_judge_that_cannot_work_is_refused_before_the_system_runs(evaluate, me
         assert not server.requests
 
 
-def test_a_small_model_judges_by_replies_and_by_likelihood(demo_models, tmp_path, monkeypatch):
+def test_a_small_model_judges_by_replies_and_by_likelihood(tiny_cascade, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     cases = [Case("What is the capital of France?", text, "Paris") for text in ("Paris.", "A banana.")]
-    small = {"judge": "hf:demo:SmolLM2-135M-Instruct", "judge_max_gen_toks": 8}
+    small = {"judge": f"hf:{tiny_cascade.llm}", "judge_max_gen_toks": 8}
     drawn = judge_cases(cases, read_judging(small | {"judge_draws": 2, "judge_rubric": "right_wrong"}))
     assert all(len(set(each.texts)) == 2 for each in drawn), "draws of different seeds differ"
     del small["judge_max_gen_toks"]

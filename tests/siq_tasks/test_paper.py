@@ -1,17 +1,16 @@
 """The paper's test on small files of its authors' schemas: from released questions to SIQ."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from speechiq.siq_tasks.index import list_tasks
+from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.index import list_clips, list_tasks
 from speechiq.siq_tasks.loaders import bundled
 from tests.commands import siq
-from tests.siq_tasks.conftest import read_lines, write_parquet
-from tests.warm import lm_eval as run_lm_eval
-from tests.warm import run_warm
+from tests.runs import evaluate
+from tests.siq_tasks.conftest import read_lines, write_lines, write_parquet
 
 README = """---
 configs:
@@ -28,7 +27,7 @@ SETS = {
 
 
 @pytest.fixture(scope="module")
-def authors(tmp_path_factory, demo_models):
+def authors(tmp_path_factory):
     """Folders with the authors' columns, and their questions without clip ids."""
     folder = tmp_path_factory.mktemp("authors")
     asked = read_lines(bundled.DEMO / "questions.jsonl")
@@ -62,16 +61,14 @@ def authors(tmp_path_factory, demo_models):
     return folder
 
 
-def sources(folder, *sets):
-    return [f"{dataset}.dataset_path={folder / dataset}" for dataset in sets or SETS]
+def sources(folder):
+    return {f"{dataset}.dataset_path": str(folder / dataset) for dataset in SETS}
 
 
-def lm_eval(system, output, metadata, tasks="siq_paper", **env):
-    return run_warm(
-        run_lm_eval, "--model", "hf-audio", "--model_args", f"pretrained={system}", "--tasks", tasks,
-        "--metadata", ",".join(metadata), "--batch_size", "auto", "--log_samples", "--output_path", str(output),
-        env=os.environ | env,
-    )  # fmt: skip
+def write_transcripts(folder, file):
+    """Write the references without their first words, as a recognizer with errors."""
+    listed = [clip for name in SETS for clip in list_clips(name, dataset_path=str(folder / name), subset="all")]
+    write_lines(file, *({"id": clip["id"], "text": clip["text"].partition(" ")[2]} for clip in listed))
 
 
 def test_the_tasks_name_the_sources_of_the_authors():
@@ -85,35 +82,37 @@ def test_the_tasks_name_the_sources_of_the_authors():
 
 
 @pytest.mark.slow
-def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeypatch):
-    monkeypatch.setenv("SIQ_QUESTIONS", str(tmp_path / "questions"))
-    monkeypatch.setenv("SIQ_CACHE", os.environ.get("SIQ_CACHE", ""))
-    store = {"SIQ_STORE": str(tmp_path / "store")}
-    metadata = [*sources(authors), "subset=2", f"embedder={tiny_cascade.llm}"]
+def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeypatch, capsys):
+    for name in ("questions", "store", "cache"):
+        monkeypatch.setenv(f"SIQ_{name.upper()}", str(tmp_path / name))
+    metadata = {"subset": 2, "embedder": tiny_cascade.llm}
     sets = tmp_path / "sets.yaml"
     sets.write_text("".join(f"{dataset}: {{dataset_path: {authors / dataset}}}\n" for dataset in SETS))
-    early = lm_eval("letter:A", tmp_path / "early", [f"sets={sets}", *metadata[len(SETS) :]], **store)
-    assert early.returncode == 0, early.stderr[-2000:]
+    system, given = {"pretrained": "letter:A"}, metadata | {"sets": str(sets)}
+    early = evaluate("hf-audio", ["siq_paper"], model_args=system, metadata=given)
     left_out = "Apply is left out of paper_earnings22, paper_medasr, paper_voxpopuli, which have no questions"
-    assert left_out in early.stderr
-    assert not list((tmp_path / "early").rglob("samples_*_apply_*"))
+    assert left_out in capsys.readouterr().err
+    assert len(early["samples"]) == 6 and not any(task.endswith("apply") for task in early["samples"])
     for dataset in SETS:
         given = ["--metadata", f"dataset_path={authors / dataset}", "--metadata", "subset=all"]
         printed = siq("paper", "questions", authors / f"{dataset}.json", "--dataset", dataset, *given)
         assert "4 entries: 4 joined" in printed
-    for asr in ("gold", "silence", "demo:whisper-tiny.en"):
-        done = lm_eval(f"{asr}+{tiny_cascade.llm},llm_answer=likelihood", tmp_path / "runs", metadata, **store)
-        assert done.returncode == 0, done.stderr[-2000:]
-        assert "left out" not in done.stderr
+    write_transcripts(authors, tmp_path / "heard.jsonl")
+    for asr in ("gold", "silence", f"transcripts:{tmp_path / 'heard.jsonl'}"):
+        results = evaluate(
+            "hf-audio", ["siq_paper"], metadata=metadata | sources(authors), output=tmp_path / "runs",
+            model_args={"pretrained": f"{asr}+{tiny_cascade.llm}", "llm_answer": "likelihood"}, batch_size="auto",
+        )  # fmt: skip
+    assert "left out" not in capsys.readouterr().err
     speeds = siq("score", tmp_path / "runs", "--speed")
-    assert "transcribing" in speeds and "answering by likelihood" in speeds
+    assert "answering by likelihood" in speeds
     out, metrics = tmp_path / "siq.json", "remember=wer_basic,apply=acc_strict"
     siq("score", tmp_path / "runs", "--weights", "inverse-variance", "--metrics", metrics, "-o", out)
     content = json.loads(out.read_text())
     errors = {row["system"].partition("+")[0]: row["categories"]["remember"]["score"] for row in content["systems"]}
-    assert errors["gold"] == 0 < errors["demo:whisper-tiny.en"] < errors["silence"] == 1
+    (heard,) = (share for name, share in errors.items() if "heard.jsonl" in name)
+    assert errors["gold"] == 0 < heard < errors["silence"] == 1
     assert all(row["siq"] is not None for row in content["systems"])
-    results = json.loads(next((tmp_path / "runs").rglob("results_*.json")).read_text())
     about = results["configs"]["siq_paper_medasr_apply"]["metadata"]
     assert len(about["questions_sha256"]) == 1 and about["dataset_path"] == str(authors / "paper_medasr")
     assert not [key for key in about if "." in key]
@@ -122,8 +121,8 @@ def test_from_released_questions_to_siq(authors, tiny_cascade, tmp_path, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unread", ["paper_earnings2.subset=2", "paper_medasr.subst=2"])
-def test_metadata_of_a_set_that_nothing_reads_is_one_line(authors, tiny_cascade, tmp_path, unread):
-    given = [*sources(authors), "subset=2", f"embedder={tiny_cascade.llm}", unread]
-    done = lm_eval("letter:A", tmp_path, given, "siq_paper_earnings22,siq_paper_medasr,siq_paper_voxpopuli")
-    assert done.returncode == 1 and f"{unread}: no task of this run reads it; did you mean" in done.stderr
+@pytest.mark.parametrize("unread", ["paper_earnings2.subset", "paper_medasr.subst"])
+def test_metadata_of_a_set_that_nothing_reads_is_one_line(authors, own_cache, unread):
+    metadata = sources(authors) | {"subset": 2, unread: 2}
+    with pytest.raises(SpeechIQError, match=f"{unread}=2: no task of this run reads it; did you mean"):
+        evaluate("hf-audio", [f"siq_{name}" for name in SETS], model_args="pretrained=letter:A", metadata=metadata)

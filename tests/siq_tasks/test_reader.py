@@ -181,9 +181,9 @@ def test_stored_answers_that_are_judged_again_keep_what_was_read():
     assert renewed["read"] == "B" and renewed["scores"] == [1.0]
 
 
-def test_a_small_model_reads_an_answer(demo_models, tmp_path, monkeypatch):
+def test_a_small_model_reads_an_answer(tiny_cascade, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
-    doc = DOC | read_settings({"reader": "hf:demo:SmolLM2-135M-Instruct", "reader_max_gen_toks": 8})
+    doc = DOC | read_settings({"reader": f"hf:{tiny_cascade.llm}", "reader_max_gen_toks": 8})
     options = [DOC["options"]] * 2
     letters = read_letters([doc, doc], ["It never happened.", "Today, this very day."], options)
     assert set(letters) <= set("ABC?") and read_letters([doc, doc], ["It never happened.", ""], options)[1] == "?"

@@ -26,12 +26,10 @@ SEEDS = [[1, 2], [3, 4], [5, 6], [7, 8]]
 SAMPLED = {"do_sample": True, "max_gen_toks": 6, "until": []}
 
 
-@pytest.mark.parametrize("model", ["tiny", pytest.param("demo:SmolLM2-135M-Instruct", marks=pytest.mark.slow)])
-def test_a_model_of_transformers_writes_the_same_and_one_prompt_after_the_other(model, tiny_cascade):
-    model = tiny_cascade.llm if model == "tiny" else model
-    plain = open_engine(TransformersLLM, model, batch_size=1).generate(PROMPTS, SEEDS, SAMPLED)
+def test_a_model_of_transformers_writes_the_same_and_one_prompt_after_the_other(tiny_cascade):
+    plain = open_engine(TransformersLLM, tiny_cascade.llm, batch_size=1).generate(PROMPTS, SEEDS, SAMPLED)
     with recording() as recorder:
-        answers = open_engine(TransformersLLM, model, batch_size=4).generate(PROMPTS, SEEDS, SAMPLED)
+        answers = open_engine(TransformersLLM, tiny_cascade.llm, batch_size=4).generate(PROMPTS, SEEDS, SAMPLED)
     assert answers == plain and sorted(recorder.latencies) == [1, 3, 5, 7]
     times = recorder.latencies.values()
     assert sum(each.is_warm_up for each in times) == 1 and {each.at_once for each in times} == {1}

@@ -119,9 +119,11 @@ def test_a_model_is_run_by_the_harness(checkpoint, name, way):
         assert len(answers) == 5 and (len(set(answers)) > 1 or way == "likelihood")
 
 
-def test_as_a_recognizer_it_is_asked_for_transcripts_alike_on_all_levels(checkpoint, tmp_path, monkeypatch):
+def test_as_a_recognizer_it_is_asked_for_transcripts_alike_on_all_levels(
+    checkpoint, tiny_cascade, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
-    system = {"pretrained": f"{checkpoint('qwen2_audio')}+demo:SmolLM2-135M-Instruct", "llm_answer": "likelihood"}
+    system = {"pretrained": f"{checkpoint('qwen2_audio')}+{tiny_cascade.llm}", "llm_answer": "likelihood"}
     results = evaluate(system, samples={"siq_demo_remember": [0, 1, 2], "siq_demo_apply": [0, 3, 6]})
     remembered, applied = (results["samples"][f"siq_demo_{level}"] for level in ("remember", "apply"))
     assert [row["doc"]["audio"]["sha256"] for row in applied] == [row["doc"]["audio"]["sha256"] for row in remembered]

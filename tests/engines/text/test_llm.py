@@ -7,7 +7,6 @@ import torch
 from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, Qwen2Config
 
-from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.usage import usage
@@ -18,7 +17,7 @@ from speechiq.engines.cached import CachedEngine
 from speechiq.engines.text.hf import TransformersLLM
 from tests.engines.opener import open_engine
 
-NAME = "demo:SmolLM2-135M-Instruct"
+DEMO = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats.", "Hi"]
 CONTEXTS = [
     "Speech: The sea is warm.\n\nQuestion: What is warm?\nAnswer:",
@@ -30,15 +29,27 @@ CONTINUATIONS = [[" the sea", " the land of the north"], [" him", " nobody at al
 
 
 @pytest.fixture(scope="module")
-def plain(demo_models):
-    """Load the checkpoint by transformers alone."""
-    (folder,) = [folder for folder in demo_models if folder.name in NAME]
+def name(tiny_cascade, tmp_path_factory):
+    """Return the folder of a model of which many tokens end a text, so that texts of many lengths are in one batch."""
+    folder = shutil.copytree(tiny_cascade.llm, tmp_path_factory.mktemp("text") / "llm")
+    ends = [2, *range(13, 49_000, 30)]
+    GenerationConfig(bos_token_id=1, eos_token_id=ends, pad_token_id=2).save_pretrained(folder)
+    return str(folder)
+
+
+def load_plain(folder):
+    """Load a checkpoint by transformers alone."""
     return AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
 
 
 @pytest.fixture(scope="module")
-def llm(demo_models):
-    return open_engine(TransformersLLM, NAME, batch_size=3)
+def plain(name):
+    return load_plain(name)
+
+
+@pytest.fixture(scope="module")
+def llm(name):
+    return open_engine(TransformersLLM, name, batch_size=3)
 
 
 def seeds(n):
@@ -64,10 +75,16 @@ def test_greedy_text_equals_transformers_generate_one_by_one(llm, plain):
     assert found == [[answer_alone(plain, prompt)] for prompt in PROMPTS]
 
 
-def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, demo_models):
+def test_the_demos_model_writes_what_transformers_generate_does(demo_models):
+    (folder,) = [folder for folder in demo_models if folder.name in DEMO]
+    found = open_engine(TransformersLLM, DEMO, batch_size=2).generate(ASKED[:2], seeds(1)[:2], {"max_gen_toks": 12})
+    assert found == [[answer_alone(load_plain(folder), prompt)] for prompt in PROMPTS[:2]]
+
+
+def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, name):
     settings = {"max_gen_toks": 8, "do_sample": True, "temperature": 1.0}
     together = llm.generate(ASKED, seeds(5), settings)
-    one_by_one = open_engine(TransformersLLM, NAME, batch_size=1).generate(ASKED, seeds(5), settings)
+    one_by_one = open_engine(TransformersLLM, name, batch_size=1).generate(ASKED, seeds(5), settings)
     assert together == one_by_one
     assert all(len(answers) == 5 for answers in together)
     assert len(set(together[1])) > 1
@@ -117,8 +134,8 @@ ALONE = [TextPrompt(prompt.text) for prompt in SHARED]
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_a_shared_transcript_is_prefilled_once_for_all_its_questions(llm, plain, batch_size):
-    several = open_engine(TransformersLLM, NAME, batch_size=batch_size)
+def test_a_shared_transcript_is_prefilled_once_for_all_its_questions(llm, name, batch_size):
+    several = open_engine(TransformersLLM, name, batch_size=batch_size)
     usage.clear()
     found = several.loglikelihood([*SHARED, GIVEN[1]], [CONTINUATIONS[0]] * 3)
     assert usage["prefills"] == 2
@@ -132,9 +149,9 @@ def test_a_shared_transcript_is_prefilled_once_for_all_its_questions(llm, plain,
     assert answers == llm.generate([*ALONE, ASKED[0]], seeds(3), settings)
 
 
-def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
+def test_a_model_that_forgets_reads_each_prompt_whole(name, tmp_path):
     sizes = {"num_hidden_layers": 2, "hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2}
-    tokenizer = AutoTokenizer.from_pretrained(resolve(NAME))
+    tokenizer = AutoTokenizer.from_pretrained(name)
     config = Qwen2Config(vocab_size=len(tokenizer), num_key_value_heads=2, use_sliding_window=True, sliding_window=8,
                          max_window_layers=1, **sizes)  # fmt: skip
     AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
@@ -145,11 +162,11 @@ def test_a_model_that_forgets_reads_each_prompt_whole(demo_models, tmp_path):
     assert usage["prefills"] == 2 and found == forgetful.loglikelihood(ALONE, [CONTINUATIONS[0]] * 2)
 
 
-def test_nan_in_any_logit_is_refused_when_continuations_are_scored(demo_models, tmp_path):
-    model = AutoModelForCausalLM.from_pretrained(resolve(NAME))
+def test_nan_in_any_logit_is_refused_when_continuations_are_scored(name, tmp_path):
+    model = AutoModelForCausalLM.from_pretrained(name)
     model.get_output_embeddings().weight.data[-1] = torch.nan
     model.save_pretrained(tmp_path)
-    AutoTokenizer.from_pretrained(resolve(NAME)).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(name).save_pretrained(tmp_path)
     broken = open_engine(TransformersLLM, str(tmp_path), batch_size=1)
     with pytest.raises(SpeechIQError, match=r"computes NaN in float32; give its stage dtype="):
         broken.loglikelihood([TextPrompt("One, two,")], [[" three", " thr"]])
@@ -184,7 +201,7 @@ def test_a_thousand_first_tokens_are_those_of_plain_generate(llm, plain):
     assert possible.sum() == 50 and possible[drawn].all()
     expected = given.softmax(-1)[possible].double().numpy()
     counts = np.bincount(drawn, minlength=len(given))[possible.numpy()]
-    often = expected * n >= 5
+    often = expected > np.quantile(expected, 0.2)  # the others are counted together
     pooled = [np.append(values[often], values[~often].sum()) for values in (counts, expected / expected.sum() * n)]
     assert chisquare(*pooled).pvalue > 1e-3
 
@@ -218,12 +235,12 @@ def test_answers_sampled_by_other_defaults_are_not_taken_from_the_store(llm, tmp
 def test_a_prompt_beyond_the_context_is_refused_by_its_clip_before_the_model_is_loaded(llm, monkeypatch):
     monkeypatch.setattr(llm.checkpoint, "_load", lambda: pytest.fail("loaded"))
     long = TextPrompt("so it goes " * 4000, about="demo/a")
-    with pytest.raises(SpeechIQError, match=r"about demo/a has [\d,]{6} tokens and 9 for the answer, but .* 8,192"):
+    with pytest.raises(SpeechIQError, match=r"about demo/a has [\d,]{6} tokens and 9 for the answer, but .* 2,048"):
         llm.generate([long], [[1]], {"max_gen_toks": 9})
-    with pytest.raises(SpeechIQError, match=r"the prompt about demo/a has [\d,]{6} tokens, but the model takes 8,192"):
+    with pytest.raises(SpeechIQError, match=r"the prompt about demo/a has [\d,]{6} tokens, but the model takes 2,048"):
         llm.loglikelihood([long], [[" so"]])
-    with pytest.raises(SpeechIQError, match=r"the prompt 'Hi' has \d+ tokens and 8,192 for the answer"):
-        llm.generate([TextPrompt("Hi")], [[1]], {"max_gen_toks": 8192})
+    with pytest.raises(SpeechIQError, match=r"the prompt 'Hi' has \d+ tokens and 2,048 for the answer"):
+        llm.generate([TextPrompt("Hi")], [[1]], {"max_gen_toks": 2048})
 
 
 def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
@@ -234,7 +251,8 @@ def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
     )["input_ids"]
     with llm.checkpoint.loaded() as model:
         rows = write_answers(model, prefill_text(model, prompts), [[0], [0]], {"max_gen_toks": 40}, 2, steps.append)
-    ended = (rows == 2).any(1)
+        ends = torch.tensor(model.generation_config.eos_token_id)
+    ended = torch.isin(rows, ends).any(1)
     assert sum(steps) == ended.sum() > 0 and len(steps) == rows.shape[1] and max(steps) == 1
 
 

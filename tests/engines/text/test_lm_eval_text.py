@@ -1,16 +1,15 @@
-"""Test text stages that lm-eval's model types run, with real models."""
+"""Test text stages that lm-eval's model types run."""
 
 import math
+import shutil
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.engines._shared import sampling
@@ -26,7 +25,6 @@ from speechiq.harness_patch.systems.cascade import EXTRA, SLACK, CorrectedRecogn
 from tests.engines.opener import open_engine
 from tests.records import named
 
-LLM = "demo:SmolLM2-135M-Instruct"
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats."]
 ASKED = list(map(TextPrompt, PROMPTS))
 GREEDY = {"max_gen_toks": 8, "do_sample": False, "until": []}
@@ -34,12 +32,9 @@ SAMPLED = {"max_gen_toks": 8, "do_sample": True, "until": []}
 SEEDS = [[11, 12, 13], [21, 22, 2**64 - 1]]
 
 
-def copy_checkpoint(folder, **settings):
-    """Return a copy of the language model with these generation settings of its own."""
-    folder.mkdir()
-    for file in Path(resolve(LLM)).iterdir():
-        folder.joinpath(file.name).symlink_to(file)
-    folder.joinpath("generation_config.json").unlink()
+def copy_checkpoint(model, folder, **settings):
+    """Return a copy of a language model with these generation settings of its own."""
+    shutil.copytree(model, folder)
     GenerationConfig(**settings, eos_token_id=2, pad_token_id=2).save_pretrained(folder)
     return folder
 
@@ -57,12 +52,17 @@ def refusal(engine, **options):
 
 
 @pytest.fixture(scope="module")
-def harness(demo_models):
-    return lm_eval_text("huggingface", LLM, device="cpu", batch_size="auto", dtype="float32")
+def model(tiny_cascade):
+    return tiny_cascade.llm
 
 
-def test_lm_evals_own_transformers_write_and_score_the_same_as_ours(harness):
-    ours = open_engine(TransformersLLM, LLM, batch_size=2)
+@pytest.fixture(scope="module")
+def harness(model):
+    return lm_eval_text("huggingface", model, device="cpu", batch_size="auto", dtype="float32")
+
+
+def test_lm_evals_own_transformers_write_and_score_the_same_as_ours(harness, model):
+    ours = open_engine(TransformersLLM, model, batch_size=2)
     answers = harness.generate(ASKED, SEEDS, GREEDY)
     assert answers == ours.generate(ASKED, SEEDS, GREEDY) and all(len(set(row)) == 1 for row in answers)
     contexts = list(map(TextPrompt, ("One, two,", "The sea", "One, two,")))
@@ -81,20 +81,20 @@ def test_sampled_answers_of_lm_evals_transformers_differ_and_are_repeatable_in_o
     assert harness.sampling(GREEDY | {"temperature": 0.3}) == {"do_sample": False, "temperature": 0.0}
 
 
-def test_lm_evals_transformers_sample_as_generate_does_without_settings(harness):
-    tokenizer, model = (auto.from_pretrained(resolve(LLM)) for auto in (AutoTokenizer, AutoModelForCausalLM))
+def test_lm_evals_transformers_sample_as_generate_does_without_settings(harness, model):
+    tokenizer, plain = (auto.from_pretrained(model) for auto in (AutoTokenizer, AutoModelForCausalLM))
     messages = [{"role": "user", "content": PROMPTS[1]}]
     asked = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=True, return_tensors="pt")
     torch.manual_seed(5)
-    answer = model.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
+    answer = plain.generate(**asked, do_sample=True, max_new_tokens=32)[0, asked["input_ids"].shape[1] :]
     settings = SAMPLED | {"max_gen_toks": 32}
     assert harness.generate(ASKED[1:], [[5]], settings) == [[tokenizer.decode(answer, skip_special_tokens=True)]]
     few, all_tokens = (harness.generate(ASKED[1:], [[5]], settings | {"top_k": top_k}) for top_k in (2, 0))
     assert few != all_tokens
 
 
-def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(demo_models, tmp_path, monkeypatch):
-    build = partial(lm_eval_text, "huggingface", LLM, device="cpu", batch_size=1)
+def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(model, tmp_path, monkeypatch):
+    build = partial(lm_eval_text, "huggingface", model, device="cpu", batch_size=1)
     first = CachedEngine(build(), tmp_path)
     first.generate(ASKED, SEEDS, SAMPLED)
     first.generate(ASKED, SEEDS, GREEDY)
@@ -109,8 +109,8 @@ def test_answers_lm_eval_sampled_by_other_defaults_are_not_taken_from_the_store(
     assert len(computed) == 1 and second.describe()["sampling"]["top_k"] == 3
 
 
-def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monkeypatch):
-    llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=2)
+def test_the_model_is_loaded_once_for_all_calls_inside_at_work(model, monkeypatch):
+    llm = lm_eval_text("huggingface", model, device="cpu", batch_size=2)
     created = []
     create = llm._create
     monkeypatch.setattr(llm, "_create", lambda: created.append(create()) or created[-1])
@@ -124,10 +124,10 @@ def test_the_model_is_loaded_once_for_all_calls_inside_at_work(demo_models, monk
     assert "_lm" not in vars(llm) and len(created) == 2
 
 
-def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_once(demo_models, monkeypatch):
-    engine = lm_eval_text("huggingface", LLM, device="cpu", batch_size=2)
+def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_once(model, monkeypatch):
+    engine = lm_eval_text("huggingface", model, device="cpu", batch_size=2)
     texts = ["The sea is warm today.", "So " * 100 + "it goes."]
-    counts = [len(AutoTokenizer.from_pretrained(resolve(LLM))(text).input_ids) for text in texts]
+    counts = [len(AutoTokenizer.from_pretrained(model)(text).input_ids) for text in texts]
     assert list(map(engine.count, texts)) == counts
     limits, created, create, generate = [], [], engine._create, engine.generate
 
@@ -145,8 +145,8 @@ def test_a_correctors_limits_come_from_its_tokenizer_and_its_model_is_loaded_onc
     assert len(created) == 1 and "_lm" not in vars(engine)
 
 
-def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
-    llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, max_length=64)
+def test_a_prompt_that_lm_eval_would_shorten_is_refused(model):
+    llm = lm_eval_text("huggingface", model, device="cpu", batch_size=1, max_length=64)
     assert llm.loglikelihood([TextPrompt("One, two,")], [[" three"]])
     with pytest.raises(SpeechIQError, match=r"a prompt has \d+ tokens and 60 for the answer, but the model takes 64;"):
         llm.generate(ASKED, SEEDS, GREEDY | {"max_gen_toks": 60})
@@ -154,8 +154,8 @@ def test_a_prompt_that_lm_eval_would_shorten_is_refused(demo_models):
         llm.loglikelihood([TextPrompt("One, two, three. " * 20)], [[" four"]])
 
 
-def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(demo_models, tmp_path):
-    folder = copy_checkpoint(tmp_path / "model", do_sample=True, temperature=0.7, top_p=0.8)
+def test_a_checkpoints_own_sampling_settings_are_used_and_recorded(model, tmp_path):
+    folder = copy_checkpoint(model, tmp_path / "model", do_sample=True, temperature=0.7, top_p=0.8)
     folder.joinpath("model.safetensors").unlink()
     llm = lm_eval_text("huggingface", str(folder), device="cpu", batch_size=1)
     assert llm.sampling(SAMPLED) == {"do_sample": True, "temperature": 0.7, "top_k": DEFAULTS["top_k"], "top_p": 0.8}
@@ -190,7 +190,7 @@ def test_an_engine_that_fills_the_accelerators_runs_in_one_process(engine, monke
     assert refusal(engine).startswith(f"{engine}:m: 8 processes would each fill the same accelerators; run one and")
 
 
-def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(demo_models):
-    llm = lm_eval_text("huggingface", LLM, device="cpu", batch_size=1, bogus=1)
-    with pytest.raises(SpeechIQError, match=f"^huggingface:{LLM}: cannot be loaded .*bogus.*; check name and options"):
+def test_an_option_that_the_model_type_does_not_have_is_one_line_when_it_is_loaded(model):
+    llm = lm_eval_text("huggingface", model, device="cpu", batch_size=1, bogus=1)
+    with pytest.raises(SpeechIQError, match=f"^huggingface:{model}: cannot be loaded .*bogus.*; check name"):
         llm.generate(ASKED, SEEDS, GREEDY)

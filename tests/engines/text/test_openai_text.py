@@ -1,4 +1,4 @@
-"""Test the text stage behind an endpoint: real HTTP, and real models that answer there."""
+"""Test the text stage behind an endpoint: real HTTP, and models that answer there."""
 
 import json
 from itertools import chain, count
@@ -9,7 +9,6 @@ from lm_eval import simple_evaluate
 from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.engines._shared.remote import PROBE
@@ -17,7 +16,7 @@ from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
 from tests.engines.opener import open_engine
-from tests.engines.text.test_lm_eval_text import ASKED, GREEDY, LLM, SAMPLED, SEEDS, copy_checkpoint
+from tests.engines.text.test_lm_eval_text import ASKED, GREEDY, SAMPLED, SEEDS, copy_checkpoint
 from tests.served import transformers_serve
 from tests.siq_tasks.questions.server import completion, serving
 
@@ -60,16 +59,17 @@ def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_fiv
         assert llm.generate(ASKED, [[1], [2]], SAMPLED) == [["B"]] * 2
 
 
-def test_errors_name_options_with_the_prefix_of_their_stage(demo_models):
+def test_errors_name_options_with_the_prefix_of_their_stage(tiny_cascade):
+    spec = f"gold+openai:m+{tiny_cascade.llm}"
     with serving(lambda *_: (200, {}, completion([None], "length"))) as server:
-        ger = build(f"gold+openai:m+{LLM}", ger_base_url=server.url).engine.asr.ger
+        ger = build(spec, ger_base_url=server.url).engine.asr.ger
         llm = build("gold+openai:m", llm_base_url=server.url).engine.llm
         for text, wanted in ((ger, "ger_max_gen_toks"), (llm, "--gen_kwargs max_gen_toks")):
             with pytest.raises(SpeechIQError, match=f"needs .*{wanted}"):
                 text.generate(ASKED, [[1], [2]], GREEDY)
         down = server.url
     with pytest.raises(SpeechIQError, match="no connection; check ger_base_url"):
-        build(f"gold+openai:m+{LLM}", ger_base_url=down, ger_max_retries=0)
+        build(spec, ger_base_url=down, ger_max_retries=0)
 
 
 def test_a_cascade_with_an_endpoint_answers_in_lm_eval():
@@ -87,10 +87,10 @@ def test_five_samples_at_temperature_0_are_refused(gen_kwargs):
         evaluate(server, 1, gen_kwargs=gen_kwargs)
 
 
-def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model_does(demo_models, tmp_path):
-    asked = ASKED[1:], [[1, 2]]
-    ours = open_engine(TransformersLLM, LLM, batch_size=2).generate(*asked, GREEDY)
-    plain, sampler = resolve(LLM), str(copy_checkpoint(tmp_path / "sampler", do_sample=True))
+def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model_does(tiny_cascade, tmp_path):
+    asked, plain = (ASKED[1:], [[1, 2]]), tiny_cascade.llm
+    ours = open_engine(TransformersLLM, plain, batch_size=2).generate(*asked, GREEDY)
+    sampler = str(copy_checkpoint(plain, tmp_path / "sampler", do_sample=True))
     with transformers_serve(tmp_path / "log", "--dtype", "float32") as url:
         llm = open_llm(plain, url)
         ((text, _),) = llm.generate(*asked, GREEDY)
@@ -104,9 +104,9 @@ def test_a_real_server_answers_as_the_model_itself_does_and_samples_if_its_model
 class Completions:
     """Serve the language model at `/completions`, with log-probabilities of the prompt and of its own tokens."""
 
-    def __init__(self):
-        self.tokenizer = AutoTokenizer.from_pretrained(resolve(LLM))
-        self.model = AutoModelForCausalLM.from_pretrained(resolve(LLM), dtype=torch.float32).eval()
+    def __init__(self, model):
+        self.tokenizer = AutoTokenizer.from_pretrained(model)
+        self.model = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32).eval()
 
     @torch.inference_mode()
     def __call__(self, prompt, _number):
@@ -120,11 +120,11 @@ class Completions:
         return 200, {}, json.dumps({"choices": [{"index": 0, "text": prompt, "logprobs": echo}]})
 
 
-def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(demo_models):
+def test_a_server_that_echoes_its_prompt_scores_as_the_model_itself_does(tiny_cascade):
     contexts = [TextPrompt(text) for text in ("One, two,", "The sea is", "One, two,")]
     continuations = [[" three", " cheese"], [" blue", " bluer", " a"], [" three"]]
-    ours = open_engine(TransformersLLM, LLM, batch_size=2).loglikelihood(contexts, continuations)
-    with serving(Completions()) as server:
+    ours = open_engine(TransformersLLM, tiny_cascade.llm, batch_size=2).loglikelihood(contexts, continuations)
+    with serving(Completions(tiny_cascade.llm)) as server:
         llm = build("gold+openai:m", llm_base_url=server.url, llm_answer="likelihood").engine.llm
         theirs = llm.loglikelihood(contexts, continuations)
         assert {asked["max_tokens"] for asked in server.requests} == {1} and all(a["echo"] for a in server.requests)

@@ -168,11 +168,10 @@ def test_a_run_killed_at_once_goes_on_without_paying_twice(tmp_path):
         process.communicate()
         assert process.returncode == -signal.SIGKILL and not output.exists()
         paid = len(server.requests)
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        done = succeed("data", *command[3:])
         assert "answers of an earlier run in" in done.stderr and "42 questions, 0 left out" in done.stderr
         assert 30 <= paid < 90 and 98 <= len(server.requests) <= 98 + workers
-        again = subprocess.run(command, capture_output=True, text=True)
+        again = succeed("data", *command[3:])
         assert "0 of 14 clips have no or too few questions" in again.stderr and "; 0 requests; " in again.stderr
     run(good_author, tmp_path / "clean.jsonl")
     assert output.read_bytes() == (tmp_path / "clean.jsonl").read_bytes()
