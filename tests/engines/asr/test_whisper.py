@@ -24,8 +24,8 @@ EOS, BEGIN = 100, 200
 
 @pytest.fixture(scope="module")
 def clips(demo_clips):
-    names = "earnings-1", "earnings-3", "medical-3", "kennedy"
-    return [next(clip for clip in demo_clips if name in clip.name) for name in names]
+    """Return a clip that is longer than the window, and one that fits into it."""
+    return [next(clip for clip in demo_clips if name in clip.name) for name in ("earnings-1", "kennedy")]
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +48,15 @@ def test_transcripts_equal_those_of_faster_whisper(transcripts, clips, tmp_path)
 
 
 def test_clips_longer_than_the_window_are_transcribed_to_the_end(transcripts, clips, references):
-    long = [i for i, clip in enumerate(clips) if clip.duration > 30]
-    assert long
-    for i in long:
-        last = normalize(references[clips[i]]).split()[-6:]
-        assert set(last) & set(transcripts[i].split()[-8:])
+    assert clips[0].duration > 30
+    last = normalize(references[clips[0]]).split()[-6:]
+    assert set(last) & set(transcripts[0].split()[-8:])
 
 
 def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
     alone = open_engine(WhisperASR, TINY, batch_size=1)
-    found = [normalize(response.text) for response in alone.transcribe(clips[::3])]
-    assert found == transcripts[::3]
+    found = [normalize(response.text) for response in alone.transcribe(clips[-1:])]
+    assert found == transcripts[-1:]
 
 
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
@@ -104,8 +102,7 @@ def test_sampling_that_cannot_be_is_refused(demo_models, options, message):
 
 @pytest.fixture(scope="module")
 def lists(demo_models, clips):
-    """Return the n-best lists of a clip that is longer than the window, and of one that fits into it."""
-    return open_engine(WhisperASR, TINY, batch_size=2, nbest=5).transcribe(clips[::3])
+    return open_engine(WhisperASR, TINY, batch_size=2, nbest=5).transcribe(clips)
 
 
 def test_five_hypotheses_differ_and_the_first_is_the_transcript(lists):
@@ -123,8 +120,8 @@ def test_the_first_hypothesis_is_what_beam_search_of_transformers_says(lists, cl
 
 
 def test_a_list_does_not_depend_on_the_batch_and_a_shorter_one_is_its_beginning(lists, clips):
-    again = open_engine(WhisperASR, TINY, batch_size=1, nbest=3, num_beams=5).transcribe(clips[::3])
-    assert [response.hypotheses for response in again] == [response.hypotheses[:3] for response in lists]
+    again = open_engine(WhisperASR, TINY, batch_size=1, nbest=3, num_beams=5).transcribe(clips[-1:])
+    assert [response.hypotheses for response in again] == [lists[-1].hypotheses[:3]]
 
 
 def test_a_hypothesis_of_a_long_clip_goes_on_to_its_end(lists):
