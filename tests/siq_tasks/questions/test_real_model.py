@@ -1,8 +1,7 @@
-"""The demo's language model behind `transformers serve`, and run by lm-eval: it cannot write, but it reads."""
+"""A real model of random weights behind `transformers serve`, and run by lm-eval: it writes no question, but reads."""
 
 import pytest
 
-from speechiq.core.checkpoints.names import resolve
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.questions.authors import HarnessAuthor, OpenAIAuthor
 from speechiq.siq_tasks.questions.check import WITH, WITHOUT, check_file
@@ -10,16 +9,14 @@ from speechiq.siq_tasks.questions.file import join_questions, read_questions, wr
 from speechiq.siq_tasks.questions.write import WritingPlan, write_missing
 from tests.served import transformers_serve
 
-MODEL = "demo:SmolLM2-135M-Instruct"
 QUESTIONS = bundled.DEMO / "questions.jsonl"
 
 
 @pytest.fixture(scope="module")
-def served(demo_models, tmp_path_factory):
-    """The address of a real server with the real model, and the model's name there."""
-    folder = resolve(MODEL)
-    with transformers_serve(tmp_path_factory.mktemp("serve") / "log", folder) as url:
-        yield url, folder
+def served(tiny_cascade, tmp_path_factory):
+    """The address of a real server with the model, and the model's name there."""
+    with transformers_serve(tmp_path_factory.mktemp("serve") / "log", tiny_cascade.llm) as url:
+        yield url, tiny_cascade.llm
 
 
 def test_a_writer_that_cannot_write_ends_orderly_with_all_left_out(served, tmp_path):
@@ -44,17 +41,17 @@ def test_the_floors_of_the_demos_questions_by_a_served_reader(served, tmp_path):
     )
 
 
-def test_lm_evals_model_checks_with_and_without_the_reference(demo_models, tmp_path):
+def test_lm_evals_model_checks_with_and_without_the_reference(tiny_cascade, tmp_path):
     references = {clip["id"]: clip["text"] for clip in bundled.list_clips()[:1]}
     rows = [row for row in read_questions(QUESTIONS) if row["id"] in references]
     write_questions(tmp_path / "q", rows)
-    author = HarnessAuthor("hf", MODEL, max_tokens=4)
-    assert author.name == f"hf:{MODEL}"
+    author = HarnessAuthor("hf", tiny_cascade.llm, max_tokens=4)
+    assert author.name == f"hf:{tiny_cascade.llm}"
     report = check_file(tmp_path / "q", references, author)
     assert {round(3 * report.readings[WITHOUT].acc), round(3 * report.readings[WITH].acc)} <= set(range(4))
 
 
-def test_a_sampled_answer_depends_on_its_seed_alone(demo_models):
-    author = HarnessAuthor("hf", MODEL, max_tokens=12)
+def test_a_sampled_answer_depends_on_its_seed_alone(tiny_cascade):
+    author = HarnessAuthor("hf", tiny_cascade.llm, max_tokens=12)
     first, other, again = (author.ask("Name an animal.", 0.9, seed) for seed in (1, 2, 1))
     assert first == again != other
