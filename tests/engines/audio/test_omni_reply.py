@@ -1,6 +1,5 @@
 """Test omni models that answer aloud: a tiny one of a real architecture, as a user runs it and against transformers."""
 
-import json
 import math
 from importlib.util import find_spec
 
@@ -18,14 +17,14 @@ from speechiq.engines.audio.omni import OmniReply
 from speechiq.harness_patch.systems.answering import REPLY, Question
 from speechiq.harness_patch.systems.build import build_system
 from speechiq.siq_tasks.loaders.bundled import list_clips
-from tests.conftest import run
 from tests.engines import tiny
 from tests.engines.opener import open_engine
+from tests.runs import evaluate
 
-pytestmark = pytest.mark.slow
-
-#: Inside the process that `test_with_torchvision` starts.
-needs_torchvision = pytest.mark.skipif(find_spec("torchvision") is None, reason="run by test_with_torchvision")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("torchvision") is None, reason="run by test_audio_llm_omni.py"),
+]
 #: The token that ends the speech of the tiny model is not that of the large one.
 SPEECH = {"talker_max_new_tokens": 30, "talker_eos_token_id": [tiny.CODES + 2]}
 SHORT = {"max_gen_toks": 8}
@@ -44,13 +43,19 @@ def queries(number):
     return [Prompt.about("<audio>", [file_clip(clip)]) for clip in list_clips("wildspeech/demo")[:number]]
 
 
-def test_with_torchvision(seeing):
-    inside = "not torchvision and not harness"
-    done = run("python", "-m", "pytest", "-q", "-p", "no:xdist", __file__, "-k", inside, env=seeing)
-    assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout[-3000:]
+def read_by_transformers(folder, system, query):
+    """Return a model and its processor without an engine, and their inputs for a system turn and a query."""
+    from transformers import AutoProcessor, Qwen2_5OmniForConditionalGeneration
+
+    processor = AutoProcessor.from_pretrained(folder)
+    turns = {"system": {"type": "text", "text": system}, "user": query}
+    inputs = processor.apply_chat_template(
+        [{"role": role, "content": [part]} for role, part in turns.items()],
+        add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
+    )  # fmt: skip
+    return Qwen2_5OmniForConditionalGeneration.from_pretrained(folder).eval(), processor, inputs
 
 
-@needs_torchvision
 def test_a_timed_reply_is_the_same_and_its_audio_comes_after_its_text(talking):
     engine, prompts = load(talking), queries(2)
     plain = engine.reply(prompts, [[7], [8]], SHORT)
@@ -61,21 +66,11 @@ def test_a_timed_reply_is_the_same_and_its_audio_comes_after_its_text(talking):
     assert first.is_warm_up != second.is_warm_up
 
 
-@needs_torchvision
 def test_text_and_speech_are_those_of_transformers(talking):
-    from transformers import AutoProcessor, Qwen2_5OmniForConditionalGeneration
-
-    model = Qwen2_5OmniForConditionalGeneration.from_pretrained(talking).eval()
-    processor = AutoProcessor.from_pretrained(talking)
     engine, (prompt,) = load(talking, speaker="Ethan"), queries(1)
     ((reply,),) = engine.reply([prompt], [[7]], SHORT)
-    inputs = processor.apply_chat_template(
-        [
-            {"role": "system", "content": [{"type": "text", "text": engine.describe()["system"]}]},
-            {"role": "user", "content": [{"type": "audio", "audio": prompt.clip.samples}]},
-        ],
-        add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
-    )  # fmt: skip
+    query = {"type": "audio", "audio": prompt.clip.samples}
+    model, processor, inputs = read_by_transformers(talking, engine.describe()["system"], query)
     torch.manual_seed(7)
     ids, wave = model.generate(
         **inputs, generation_mode="audio", speaker="Ethan", thinker_max_new_tokens=8, thinker_do_sample=False, **SPEECH
@@ -85,7 +80,6 @@ def test_text_and_speech_are_those_of_transformers(talking):
     assert reply.audio == as_speech(wave.numpy(), 24_000, "omni") and np.abs(reply.audio.samples).max() > 0.01
 
 
-@needs_torchvision
 def test_a_reply_depends_on_its_prompt_and_its_seed_alone(talking):
     prompts, seen = queries(2), []
     both = load(talking).reply(prompts, [[1, 2], [3, 4]], SHORT, lambda places, rows: seen.extend(places))
@@ -94,7 +88,6 @@ def test_a_reply_depends_on_its_prompt_and_its_seed_alone(talking):
     assert sorted(seen) == [0, 1]
 
 
-@needs_torchvision
 def test_another_type_of_model_speaks_too(tmp_path, demo_models):
     folder = tiny.make("qwen3_omni_moe_with_talker", tmp_path)
     settings = {"talker_max_new_tokens": 20, "thinker_eos_token_id": 2}
@@ -107,13 +100,11 @@ def test_another_type_of_model_speaks_too(tmp_path, demo_models):
         load(folder, speaker="chelsea").reply(prompts, [[1], [2]], SHORT)
 
 
-@needs_torchvision
 def test_a_model_that_writes_nothing_says_nothing(talking):
     ((reply,),) = load(talking).reply(queries(1), [[1]], {"max_gen_toks": 1})
     assert reply.audio.duration == SHORTEST_S and not reply.audio.samples.any()
 
 
-@needs_torchvision
 def test_what_the_model_does_not_have_is_one_line(talking):
     with pytest.raises(SpeechIQError, match=r"^speaks_speaker=Chelsea: .* did you mean Chelsie\? it has Chelsie, Eth"):
         load(talking, speaker="Chelsea").reply(queries(1), [[1]], SHORT)
@@ -123,7 +114,6 @@ def test_what_the_model_does_not_have_is_one_line(talking):
         load(talking).reply(queries(1), [[1]], {"beam": 2})
 
 
-@needs_torchvision
 def test_a_rerun_of_a_system_speaks_nothing_and_writes_no_other_level_aloud(talking, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
@@ -141,10 +131,7 @@ def test_a_rerun_of_a_system_speaks_nothing_and_writes_no_other_level_aloud(talk
     assert system.describe()["speaks"]["dtype"] == "float32"
 
 
-@needs_torchvision
 def test_a_model_answers_a_written_query_aloud(talking):
-    from transformers import AutoProcessor, Qwen2_5OmniForConditionalGeneration
-
     system = build_system(talking, {"speaks": "own", "speaks_settings": SPEECH}, device="cpu", batch_size=1, seed=0)
     (heard,) = queries(1)
     question = Question(heard, SHORT, purpose=REPLY, transcript="Why do we have leap years?")
@@ -152,42 +139,24 @@ def test_a_model_answers_a_written_query_aloud(talking):
     before = usage["encoded_clips"]
     ((reply,),) = system.answer([question], 1)
     assert usage["encoded_clips"] == before and np.abs(reply.audio.samples).max() > 0.01
-    model = Qwen2_5OmniForConditionalGeneration.from_pretrained(talking).eval()
-    processor = AutoProcessor.from_pretrained(talking)
-    inputs = processor.apply_chat_template(
-        [
-            {"role": "system", "content": [{"type": "text", "text": system.describe()["speaks"]["system"]}]},
-            {"role": "user", "content": [{"type": "text", "text": question.transcript}]},
-        ],
-        add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt",
-    )  # fmt: skip
+    query = {"type": "text", "text": question.transcript}
+    model, processor, inputs = read_by_transformers(talking, system.describe()["speaks"]["system"], query)
     ids = model.generate(**inputs, generation_mode="text", thinker_max_new_tokens=8, thinker_do_sample=False)
     (text,) = processor.batch_decode(ids[:, inputs["input_ids"].shape[1] :], skip_special_tokens=True)
     assert reply.text == text.strip() and reply.text
 
 
-@needs_torchvision
 def test_a_checkpoint_without_the_part_that_speaks_is_refused(tmp_path, demo_models):
     folder = tiny.make("qwen2_5_omni", tmp_path)
     with pytest.raises(SpeechIQError, match=r"a qwen2_5_omni checkpoint is not a model that speaks .*speaks=ENGINE"):
         build_system(folder, {"speaks": "own"}, device="cpu", batch_size=1, seed=0)
 
 
-def test_the_harness_runs_an_omni_model_that_speaks(seeing, demo_models, speech_rater, tmp_path):
-    folder = tmp_path / "omni"
-    made = run("python", "-m", "tests.engines.tiny", "qwen2_5_omni_with_talker", str(folder), env=seeing)
-    assert made.returncode == 0, made.stderr
-    arguments = {"pretrained": str(folder), "speaks": "own", "speaks_settings": SPEECH}
-    environment = seeing | {"SIQ_STORE": str(tmp_path / "store")}
-    done = run(
-        "lm_eval", "--model", "hf-audio", "--model_args", json.dumps(arguments), "--tasks", "siq_demo_reply_ii",
-        "--limit", "1", "--gen_kwargs", "max_gen_toks=8", "--log_samples", "--output_path", "runs",
-        cwd=tmp_path, env=environment,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-2000:]
-    (results,) = tmp_path.glob("runs/**/results_*.json")
-    ran = json.loads(results.read_text())["config"]["siq"]
-    assert ran["pretrained"] == f"{folder} speaks own" and ran["usage"]["spoken_texts"] == 1
-    (rows,) = tmp_path.glob("runs/**/samples_siq_demo_reply_ii_*.jsonl")
-    (row,) = map(json.loads, rows.read_text().splitlines())
+def test_the_harness_runs_an_omni_model_that_speaks(talking, speech_rater, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    system = {"pretrained": talking, "speaks": "own", "speaks_settings": SPEECH}
+    ran = evaluate("hf-audio", ["siq_demo_reply_ii"], model_args=system, limit=1, gen_kwargs="max_gen_toks=8")
+    about = ran["config"]["siq"]
+    assert about["pretrained"] == f"{talking} speaks own" and about["usage"]["spoken_texts"] == 1
+    (row,) = ran["samples"]["siq_demo_reply_ii"]
     assert row["spoken"] == 1 and math.isfinite(row["judge_points"]) and row["response_seconds"] == pytest.approx(0.6)
