@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -80,7 +81,9 @@ def seeds(prompts, n):
     return [[100 * i + j for j in range(n)] for i in range(len(prompts))]
 
 
+@cache
 def load(folder, **options):
+    """Return an engine, one for all tests with these options: its processor takes a second to read."""
     return open_engine(AudioLLM, folder, **{"batch_size": 8} | options)
 
 
