@@ -188,7 +188,8 @@ def _list_packages() -> str:
     found: dict[str, str] = {}
     for package in distributions():
         about = package.metadata  # Read anew from the disk at each access.
-        if name := about.get("Name"):
+        if "Name" in about:
+            name = about["Name"]
             found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), f"{name}=={about['Version']}")
     return "\n".join(found[name] for name in sorted(found))
 
