@@ -31,12 +31,12 @@ ifneq ($(TORCH),)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
 	$(BIN)/uv pip install --python $(BIN)/python --torch-backend $(TORCH) --constraint constraints.txt torch
 endif
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo]'
+	$(BIN)/python tools/install.py --constraint constraints.txt --editable '.[demo]'
 	touch $@
 
 # What the demo does not need: tools for tests, documentation and style.
 $(WORKSHOP): $(INSTALLED)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[demo,docs,lint,questions,test]'
+	$(BIN)/python tools/install.py --constraint constraints.txt --editable '.[demo,docs,lint,questions,test]'
 	touch $@
 
 demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
