@@ -63,13 +63,13 @@ def normalize_audiobench(text: str) -> str:
     'empty'
     """
     with_words = _NUMBER.sub(lambda number: NUMBERS.get(number[0], number[0]), normalize(text, "whisper"))
-    plain = " ".join(_FILLER.sub("", _read_punctuation()(with_words)).split())
+    plain = " ".join(_FILLER.sub("", _make_deleter()(with_words)).split())
     return plain or EMPTY
 
 
 @cache
-def _read_punctuation() -> jiwer.RemovePunctuation:
-    """Return what deletes punctuation, which looks through all characters once."""
+def _make_deleter() -> jiwer.RemovePunctuation:
+    """Return a function that deletes punctuation; it looks through all characters when it is made."""
     return jiwer.RemovePunctuation()  # type: ignore[no-untyped-call] # jiwer does not annotate it
 
 
