@@ -186,11 +186,6 @@ class AudioFile:
         root = cache_dir() if self.path.startswith("clips/") else PACKAGE
         return root / self.path
 
-    @property
-    def in_clip_folder(self) -> bool:
-        """Return whether the file is in the clip folder, under the name of its content."""
-        return self.path.startswith("clips/") and Path(self.path).stem == self.sha256
-
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
         """Decode a span block by block; see `Source.blocks`."""
         return decode_blocks(self.file, offset, length)

@@ -60,7 +60,7 @@ def test_only_replies_are_spoken_and_a_rerun_speaks_nothing(speaking):
     before = usage["spoken_texts"]
     (first, second), (silent, _) = speaking().answer(questions, 2)
     assert usage["spoken_texts"] - before == 2
-    assert isinstance(first.audio.source, AudioFile) and first.audio.source.in_clip_folder
+    assert isinstance(first.audio.source, AudioFile) and first.audio.source.path.startswith("clips/")
     assert first.audio != second.audio and (first.text, first.coverage) == ("answer 0", 1.0)
     assert silent.audio is None
     assert speaking().answer(questions, 2)[0] == [first, second] and usage["spoken_texts"] - before == 2

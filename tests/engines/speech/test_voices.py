@@ -182,7 +182,7 @@ def spoken(work):
 def test_equal_texts_of_one_seed_are_spoken_once_and_stored_by_content(open_voice):
     clips, count = spoken(lambda: open_voice().speak(SPOKEN, SEEDS))
     assert count == 4 and clips[0] == clips[3] != clips[4]
-    assert all(isinstance(clip.source, AudioFile) and clip.source.in_clip_folder for clip in clips)
+    assert all(isinstance(clip.source, AudioFile) and clip.source.path.startswith("clips/") for clip in clips)
     for clip in clips:
         clip.source.check(clip.offset, clip.length)
     again, count = spoken(lambda: open_voice().speak(SPOKEN, SEEDS))
