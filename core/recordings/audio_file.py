@@ -213,8 +213,15 @@ class AudioFile:
             )
 
 
-#: Returns the sha256 of a file that does not change while the program runs.
-file_sha256 = cache(hash_file)
+def file_sha256(file: Path) -> str:
+    """Return the sha256 of a file, which is read again only if it has changed since the last time."""
+    state = file.stat()
+    return _hash(file, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=65_536)
+def _hash(file: Path, size: int, changed: int) -> str:
+    return hash_file(file)
 
 
 def decode(source: Path | bytes, offset: float, duration: float) -> np.ndarray:
