@@ -161,11 +161,10 @@ def _check_preset(name: str, tasks: Sequence[str]) -> list[str]:
 def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, str], PlannedWork | None]:
     """Return the name of each system in results and the work, None if all are finished; no check needs a model."""
     work, systems = None, plan.systems
-    if force or not {run.system for run in record.runs}.issuperset(systems):
-        processes.find_server()
     known = {run.system: run.name for run in record.runs if is_finished(run, plan)}
     if force or not known.keys() >= set(systems):
         say(f"checking {len(systems)} systems" if len(systems) > 1 else f"checking {systems[0]}")
+        processes.find_server()
         check_names(plan)
         work = processes.count_work(plan)
         known = {each.system: each.name for each in work.systems}
