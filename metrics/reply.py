@@ -14,7 +14,6 @@ they say is cached on disk, by the content of the clip.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
@@ -28,8 +27,8 @@ from speechiq.core.checkpoints.names import resolve
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import expand, hash_file, is_file
-from speechiq.core.recordings.audio_file import AudioFile
+from speechiq.core.files.plain import expand, is_file
+from speechiq.core.recordings.audio_file import AudioFile, file_sha256
 from speechiq.core.response import Response, response_of
 from speechiq.core.suggestions import did_you_mean
 from speechiq.core.usage import measured, usage
@@ -153,8 +152,7 @@ def read_rater(setting: Any) -> Rater | None:
             f"{QUALITY}={setting!s:.80}", "unknown", f"{did_you_mean(name, [*_FINDERS, OFF])}known are {KNOWN}"
         )
     weights = _FINDERS[name](place)
-    state = weights.stat()
-    return Rater(name, weights, _hash(weights, state.st_size, state.st_mtime_ns))
+    return Rater(name, weights, file_sha256(weights))
 
 
 def rater_of(doc: Mapping[str, Any]) -> Rater | None:
@@ -189,12 +187,6 @@ def rate(samples: np.ndarray, network: Network) -> float | None:
         return None
     score = network.rate(samples)
     return score if math.isfinite(score) else None
-
-
-@cache
-def _hash(file: Path, size: int, changed: int) -> str:
-    """Return the sha256 of a file; it is read again if its size or time of change differs."""
-    return hash_file(file)
 
 
 def _find_distillmos(place: str) -> Path:
