@@ -5,12 +5,21 @@ from __future__ import annotations
 import io
 import struct
 from contextlib import suppress
+from pathlib import Path
 
 import av
 import numpy as np
 import soundfile
 
+from speechiq.core.recordings.audio_file import AudioFile
+
 SECONDS = 4.0
+
+
+def in_clip_folder(source: object) -> bool:
+    """Return whether audio is a file in the clip folder, under the name of its content."""
+    is_file = isinstance(source, AudioFile) and source.path.startswith("clips/")
+    return is_file and Path(source.path).stem == source.sha256
 
 
 def speech_like(rate: int, seconds: float = SECONDS, channels: int = 1) -> np.ndarray:

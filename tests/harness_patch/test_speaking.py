@@ -6,13 +6,13 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
-from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech
 from speechiq.harness_patch.systems.answering import REPLY, Generate, Question
 from speechiq.harness_patch.systems.build import build_system, system_name
 from speechiq.harness_patch.systems.system import Speaking
+from tests.core.recordings import in_clip_folder
 from tests.engines.opener import open_engine
 from tests.engines.tiny import make_voice
 from tests.records import named
@@ -60,7 +60,7 @@ def test_only_replies_are_spoken_and_a_rerun_speaks_nothing(speaking):
     before = usage["spoken_texts"]
     (first, second), (silent, _) = speaking().answer(questions, 2)
     assert usage["spoken_texts"] - before == 2
-    assert isinstance(first.audio.source, AudioFile) and first.audio.source.path.startswith("clips/")
+    assert in_clip_folder(first.audio.source)
     assert first.audio != second.audio and (first.text, first.coverage) == ("answer 0", 1.0)
     assert silent.audio is None
     assert speaking().answer(questions, 2)[0] == [first, second] and usage["spoken_texts"] - before == 2
