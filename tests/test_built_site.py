@@ -4,9 +4,8 @@ import string
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
-from tests.reducer.browser import AXE
+from tests.reducer.browser import list_violations
 from tests.test_docs import ROOT
 from tools.screenshots import chromium
 
@@ -47,8 +46,7 @@ def open_tab(browser):
 
 def find_faults(tab, page: Path) -> list[str]:
     tab.goto(page.as_uri())
-    violations = Axe().run(tab, options=AXE).response["violations"]
-    return [f"{page.relative_to(SITE)}: {fault['id']}: {fault['nodes'][0]['target']}" for fault in violations]
+    return [f"{page.relative_to(SITE)}: {violation}" for violation in list_violations(tab)]
 
 
 def test_no_page_shows_the_markdown_of_a_table():
@@ -59,7 +57,7 @@ def test_no_page_shows_the_markdown_of_a_table():
 
 @pytest.mark.parametrize(("scheme", "pages"), [("light", PAGES[::2]), ("dark", PAGES[1::2])], ids=["light", "dark"])
 def test_every_page_is_accessible(open_tab, scheme, pages):
-    """Every other page in dark colors: all have those of one style sheet."""
+    """Look at every other page in dark colors: all have those of one style sheet."""
     tab = open_tab(scheme)
     assert [fault for page in pages for fault in find_faults(tab, page)] == []
 

@@ -21,6 +21,14 @@ FOLLOW = """(fragment) => new Promise((done) => {
 })"""
 
 
+def list_violations(tab: Any) -> list[str]:
+    """List the rules of accessibility that axe finds broken on the page of a tab, each with an element."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(tab, options=AXE).response["violations"]
+    return [f"{fault['id']}: {fault['nodes'][0]['target']}" for fault in found]
+
+
 class Visit:
     """A page in a tab of its own; requests that leave it are stopped and listed in `requests`."""
 
@@ -57,12 +65,9 @@ class Visit:
         return self.requests + errors + ([f"hacked: {set_by_texts}"] if set_by_texts is not None else [])
 
     def find_barriers(self) -> list[str]:
-        """Return what keeps people from reading the page: what axe finds, and content that is wider than the window."""
-        from axe_playwright_python.sync_playwright import Axe
-
-        found = Axe().run(self.tab, options=AXE).response["violations"]
+        """List the faults of axe, and `too wide` if the content is wider than the window."""
         is_wide = self.tab.evaluate("document.documentElement.scrollWidth > innerWidth")
-        return [f"{fault['id']}: {fault['nodes'][0]['target']}" for fault in found] + ["too wide"] * is_wide
+        return list_violations(self.tab) + ["too wide"] * is_wide
 
     def download(self, button: Any) -> str:
         """Return the text of the file that a button saves."""
