@@ -1,4 +1,4 @@
-"""Examples in docstrings: each gives what is written below it."""
+"""Run the examples in docstrings, also those that `doctest` does not find because a decorator hides them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Run commands in processes that are forked from one that has imported their packages, so that imports count once.
 
 Each is a process of its own, with its own environment, streams, exit code and signals, and with nothing in memory but
-imported packages and the lengths of the demo's clips. What depends on the start of an interpreter needs
-`tests.conftest.run`.
+imported packages. What depends on the start of an interpreter needs `tests.conftest.run`.
 """
 
 from __future__ import annotations

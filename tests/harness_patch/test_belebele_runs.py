@@ -18,7 +18,7 @@ ONLY = {"SIQ_TASKS": "only", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
 
 @pytest.fixture(scope="module")
 def rows(tiny_cascade, tmp_path_factory):
-    """The sample rows of each level, from one run of a multilingual recognizer and a language model, both tiny."""
+    """Return the sample rows of each level, from a run of a multilingual recognizer and a language model, both tiny."""
     folder = tmp_path_factory.mktemp("belebele")
     both = [sentence(1, "Erster Satz.", record("kennedy", 3.0)), sentence(2, "Zweiter.", record("kennedy", 3.0, 4.0))]
     other = [sentence(3, "Ein anderer Satz.", record("austen", 4.0), gender=["MALE"])]

@@ -49,7 +49,7 @@ metric_list: [{{metric: exact_match}}]
 
 @pytest.fixture(scope="module")
 def rows(references, tmp_path_factory):
-    """A clip as the Hub's decoded columns come: an array at another rate, texts beside it."""
+    """Write a clip as the Hub's decoded columns come: an array at another rate, texts beside it."""
     file = tmp_path_factory.mktemp("rows") / "rows.parquet"
     clip = min(references, key=lambda clip: clip.duration)
     row = {

@@ -1,4 +1,4 @@
-"""How lm-eval comes to know the suite, in fresh interpreters where that depends on their start."""
+"""Test how lm-eval comes to know the suite, in fresh interpreters where that depends on their start."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def start(first=""):
 
 @pytest.fixture(scope="module")
 def state():
-    """Return what lm-eval knows in a fresh interpreter."""
+    """List the models and tasks that lm-eval knows in a fresh interpreter."""
     return start()
 
 

@@ -1,4 +1,4 @@
-"""Several processes give what one gives: real processes, with the variables of `accelerate launch` or by it."""
+"""Test that several processes give what one gives, with the variables of `accelerate launch` or started by it."""
 
 import json
 import os

@@ -27,7 +27,7 @@ def shard_with_signal():
 
 
 class Run:
-    """A run of a tiny cascade on four clips of the demo, with a response cache of its own."""
+    """Run a tiny cascade on four clips of the demo, with a response cache of its own."""
 
     def __init__(self, cascade, folder):
         self.system, self.store = f"{cascade.spec},llm_answer=likelihood", folder / "store"

@@ -21,7 +21,7 @@ REAL = ("earnings22", "medasr", "voxpopuli")
 
 @pytest.fixture(scope="module")
 def suite_run(hub: Hub, tiny_cascade, tmp_path_factory):
-    """A tiny cascade on two clips a set."""
+    """Run a tiny cascade on two clips a set."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SIQ_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("SIQ_QUESTIONS", str(hub.questions))

@@ -1,4 +1,4 @@
-"""The installation shows one line on a terminal, nothing elsewhere, and what pip refuses."""
+"""Test that the installation shows one line on a terminal, nothing elsewhere, and what pip refuses."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""A real model of random weights behind `transformers serve`, and run by lm-eval: it writes no question, but reads."""
+"""Ask a real model of random weights, served and run by lm-eval: it writes no question, but reads."""
 
 import pytest
 
@@ -14,7 +14,7 @@ QUESTIONS = bundled.DEMO / "questions.jsonl"
 
 @pytest.fixture(scope="module")
 def served(tiny_cascade, tmp_path_factory):
-    """The address of a real server with the model, and the model's name there."""
+    """Serve the model by a real server; yield its address, and the model's name there."""
     with transformers_serve(tmp_path_factory.mktemp("serve") / "log", tiny_cascade.llm) as url:
         yield url, tiny_cascade.llm
 
