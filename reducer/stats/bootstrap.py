@@ -20,7 +20,8 @@ width: units that all agree say nothing about their variance, so that they count
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -188,13 +189,28 @@ def mean_of_defined(values: np.ndarray, weights: np.ndarray | float = 1.0) -> St
     return ratio_of_sums(np.where(defined, values, 0.0) * weights, defined * weights)
 
 
-def count_clusters(clusters: int, draws: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield how often each draw has each cluster, shape (some draws, clusters); chunks do not change the counts."""
+def count_clusters(clusters: int, draws: int, seed: int) -> Iterable[np.ndarray]:
+    """Return how often each draw has each cluster, as parts of shape (some draws, clusters), which do not change them.
+
+    If they are few they are kept, since many systems are drawn alike, and cannot be written to.
+    """
+    few = clusters * draws <= CHUNK_CELLS
+    return _keep_counts(clusters, draws, seed) if few else _draw_counts(clusters, draws, seed)
+
+
+@lru_cache(maxsize=2)
+def _keep_counts(clusters: int, draws: int, seed: int) -> tuple[np.ndarray, ...]:
+    return tuple(_draw_counts(clusters, draws, seed))
+
+
+def _draw_counts(clusters: int, draws: int, seed: int) -> Iterator[np.ndarray]:
     generator = np.random.default_rng(seed)
     size = max(1, CHUNK_CELLS // clusters)
     even = np.full(clusters, 1 / clusters)
     for start in range(0, draws, size):
-        yield generator.multinomial(clusters, even, size=min(size, draws - start)).astype(float)
+        counts = generator.multinomial(clusters, even, size=min(size, draws - start)).astype(float)
+        counts.flags.writeable = False
+        yield counts
 
 
 def check_draws(draws: int) -> None:

@@ -15,7 +15,7 @@ from speechiq.core.files.json_text import add_checksum, read_checksummed
 from speechiq.core.files.plain import OWN_FILE, exists, is_folder, is_of_desktop, read_plain, write_whole
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.output.published.record import ENDING, ResultDraft
+from speechiq.reducer.output.published.record import ENDING, ResultDraft, pack_rows
 from speechiq.reducer.output.published.schema import FILE, NORMS, ROWS, SCHEMA, VERSION, Declaration, Result
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.norms import Norms
@@ -100,7 +100,7 @@ def _is_part_of(drafted: ResultDraft, path: Path, name: str) -> bool:
 
 def _list_files(drafted: ResultDraft) -> dict[str, bytes]:
     """Return file -> content; the result is the last, so that a folder with it is complete."""
-    rows = {f"{ROWS}/{task}{ENDING}": content for task, content in drafted.rows.items()}
+    rows = {f"{ROWS}/{task}{ENDING}": pack_rows(content) for task, content in drafted.rows.items()}
     return rows | {FILE: result_text(drafted.result)}
 
 

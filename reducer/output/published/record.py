@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -49,8 +49,8 @@ LARGEST = 2**26
 TEXTS = ("resps", "filtered_resps")
 
 
-def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
-    """Return the description and the compressed content of a task's rows, sorted by item.
+def select_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
+    """Return the description and the content of the file of a task's rows, sorted by item.
 
     A row has its item, groups, cluster and columns, and with `texts` the whole doc without the place of its audio
     file, and what the system wrote.
@@ -60,13 +60,20 @@ def pack_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
     """
     rows = [row for _, row in read_sample_rows(task.samples, dict[str, Any], "an object doc")]
     rows.sort(key=lambda row: [str(row["doc"].get(field, "")) for field in task.category.item])
+    columns = {*task.signs, *FLAGS, FLOOR, *(measure.column for measure in task.category.extra_columns)}
+    fields = ("dataset", CLUSTER, *task.category.item, *task.category.group_by)
     encoder = msgspec.json.Encoder(order="sorted")
-    content = encoder.encode_lines([_select(row, task, texts) for row in rows])
+    content = encoder.encode_lines([_select(row, columns, () if texts else fields) for row in rows])
+    about = RowFile(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), count=len(rows), texts=texts)
+    return about, content
+
+
+def pack_rows(content: bytes) -> bytes:
+    """Compress the rows of a file; equal rows have equal bytes."""
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0, compresslevel=9) as file:
         file.write(content)
-    about = RowFile(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), count=len(rows), texts=texts)
-    return about, packed.getvalue()
+    return packed.getvalue()
 
 
 def unpack_rows(path: Path, about: RowFile) -> bytes:
@@ -90,20 +97,19 @@ def unpack_rows(path: Path, about: RowFile) -> bytes:
     return content
 
 
-def _select(row: dict[str, Any], task: TaskRun, texts: bool) -> dict[str, Any]:
-    known = {*task.signs, *FLAGS, FLOOR, *(measure.column for measure in task.category.extra_columns)}
-    columns = {key: row[key] for key in known & row.keys()}
-    doc, stored = row["doc"], read_stored(row.get("filtered_resps"))
-    if texts:
+def _select(row: dict[str, Any], columns: Set[str], fields: Collection[str]) -> dict[str, Any]:
+    """Return the columns of a row and some fields of its doc; without fields the whole doc, and the texts."""
+    kept = {key: row[key] for key in columns & row.keys()}
+    doc = row["doc"]
+    if not fields:
         audio = doc.get("audio") if isinstance(doc.get("audio"), dict) else {}
         audio = {key: value for key, value in audio.items() if key != "path"}
-        return {"doc": doc | {"audio": audio}, **{key: row[key] for key in TEXTS if key in row}, **columns}
-    fields = ("dataset", CLUSTER, *task.category.item, *task.category.group_by)
-    kept: dict[str, Any] = {"doc": {field: doc[field] for field in fields if field in doc}}
-    if stored is not None:
+        return {"doc": doc | {"audio": audio}, **{key: row[key] for key in TEXTS if key in row}, **kept}
+    kept["doc"] = {field: doc[field] for field in fields if field in doc}
+    if (stored := read_stored(row.get("filtered_resps"))) is not None:
         # The scores of a judge's draws are needed for its reliability.
         kept["filtered_resps"] = [{"answer": "", "scores": stored.scores, "texts": []}]
-    return kept | columns
+    return kept
 
 
 SEED = 0
@@ -114,7 +120,7 @@ METADATA = {
 
 
 class ResultDraft(NamedTuple):
-    """Hold a result, its systems by suite, and the compressed rows of its tasks."""
+    """Hold a result, its systems by suite, and the rows of its tasks."""
 
     result: Result
     systems: dict[str, System]
@@ -145,10 +151,10 @@ def draft(
         if unsigned := [task.task for task in tasks if texts and "content_sha256" not in task.metadata]:
             fault = "its metadata have no content_sha256, by which others check its texts"
             raise SpeechIQError(f"task {unsigned[0]!r}", fault, "publish it without --texts")
-        packed = {task.task: pack_rows(task, texts=texts) for task in tasks}
-        about = {task: file for task, (file, _) in packed.items()}
+        selected = {task.task: select_rows(task, texts=texts) for task in tasks}
+        about = {task: file for task, (file, _) in selected.items()}
         result = _describe(tasks, systems, norms, about, declarations.get(name, Declaration()))
-        yield ResultDraft(result, systems, {task: content for task, (_, content) in packed.items()})
+        yield ResultDraft(result, systems, {task: content for task, (_, content) in selected.items()})
 
 
 def _refuse_mixed(system: str, tasks: Sequence[TaskRun]) -> None:

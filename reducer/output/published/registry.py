@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from speechiq.core.console import count_of
+from speechiq.core.batches import over_cores
+from speechiq.core.console import count_of, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
 from speechiq.reducer.output.published.check import LARGEST_FILE, CheckedFolder, check_registry
@@ -24,6 +25,8 @@ from speechiq.reducer.stats.grid import Column, Grid
 
 #: Share of rows with a fraction that two systems do not have in common, from so many rows on.
 COPIED, FEWEST_ROWS = 0.95, 10
+#: Results from which on all cores check them, which takes longer to begin.
+MANY_RESULTS = 20
 COLUMNS = (
     Column("system", "System"),
     Column("date", "Date"),
@@ -70,7 +73,8 @@ def check_results_folder(root: Path) -> Registry:
     if not folders and not strays:
         raise SpeechIQError(f"{str(root)!r}", "has no results", "give the folder of `siq publish runs`")
     norms = _read_norms(root, strays)
-    results = [check_registry(folder, norms) for folder in folders]
+    checked = over_cores(lambda folder: check_registry(folder, norms), folders, worth_it=len(folders) >= MANY_RESULTS)
+    results = [*progress_bar(checked, total=len(folders), verb="checking", unit="result")]
     sound = [each for each in results if not each.fault]
     faults = dict([*_compare_rows(sound), *_compare_suites(sound)])
     return Registry([each._replace(fault=each.fault or faults.get(each.folder)) for each in results], strays, norms)
