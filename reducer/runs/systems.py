@@ -153,7 +153,7 @@ class System:
         judged = rows.by_item(rows["judged"]) if "judged" in rows.columns else {}
         return {item: answer for item, answer in judged.items() if answer is not None}
 
-    @property
+    @cached_property
     def control(self) -> str:
         """Return `gold`, `silence` or `letter:X` for a control; empty for any other system."""
         return next((control for task in self.tasks if (control := name_control(task.described))), "")

@@ -126,22 +126,24 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
             controls[task.system] = control
         samples = task.samples
         for number, row in read_sample_rows(samples, _AnswerRow, NEEDS):
-            item, voted = _item_of_question(row.doc), row.filtered_resps[0]
-            question = _question_of(row.doc)._replace(text=row.doc.text, audio=_path(row.doc.audio))
+            item, doc, voted = _item_of_question(row.doc), row.doc, row.filtered_resps[0]
             if item in answered:
                 raise SpeechIQError(
                     locate_line(samples, number),
                     f"{show_item(item)} was already answered by system {task.system!r}",
                     "give only one of the two tasks",
                 )
-            if questions.setdefault(item, question)[:3] != question[:3]:
+            known = questions.get(item)
+            if known is None:
+                questions[item] = _question_of(doc)._replace(text=doc.text, audio=_path(doc.audio))
+            elif known[:3] != (doc.question, doc.options, doc.answer):
                 raise SpeechIQError(
                     locate_line(samples, number),
                     f"{show_item(item)} differs from another system's run in its wording",
                     "run all systems on the same question file",
                 )
-            if row.doc.cluster is not None:
-                clusters[item[0]] = str(row.doc.cluster)
+            if doc.cluster is not None:
+                clusters[item[0]] = str(doc.cluster)
             answered[item] = _vote(voted.vote, "".join(voted.letters))
     _refuse_gaps(questions, votes)
     return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [], clusters)

@@ -110,6 +110,24 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
     The rows of Remember have the texts. Without them the clips come from the next level that was run. Of equal clips
     the first task's doc counts.
     """
+    docs, written = _read_texts(tasks)
+    names = sorted(docs)
+    texts = {name: list(dict.fromkeys(row.text for row in written.get(name, {}).values())) for name in names}
+    for rules in {str(doc.normalizer or DEFAULT) for doc in docs.values()}:
+        normalize("", rules)  # loads the rules once, before processes are forked
+    many = sum(map(len, texts.values())) >= MANY_TEXTS
+    found = over_cores(lambda name: _align_clip(docs[name], texts[name]), names, worth_it=many)
+    aligned = progress_bar(found, total=len(names), verb="comparing texts", unit="clip")
+    clips = []
+    for name, (words, steps) in zip(names, aligned, strict=True):
+        steps_of = dict(zip(texts[name], steps, strict=True))
+        rows = {system: row._replace(steps=steps_of[row.text]) for system, row in written.get(name, {}).items()}
+        clips.append(_view(name, docs[name], words, rows))
+    return clips
+
+
+def _read_texts(tasks: Sequence[TaskRun]) -> tuple[dict[str, Doc], dict[str, dict[str, TranscriptView]]]:
+    """Return clip -> its doc, and clip -> system -> its transcript, without steps; the second is empty without any."""
     level = min((task.level for task in tasks), key=[*LEVELS].index)
     docs: dict[str, Doc] = {}
     written: dict[str, dict[str, TranscriptView]] = {}
@@ -120,12 +138,26 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
             if level == "remember":
                 text = TranscriptView(str(row.response), b"", number(row.audio_coverage), number(row.repetition))
                 written.setdefault(clip, {})[task.system] = text
-    rows = [(name, docs[name], written.get(name, {})) for name in sorted(docs)]
-    for rules in {str(doc.normalizer or DEFAULT) for doc in docs.values()}:
-        normalize("", rules)  # loads the rules once, before processes are forked
-    texts = sum(len(of_clip) for of_clip in written.values())
-    found = over_cores(_clip, rows, worth_it=texts >= MANY_TEXTS)
-    return [*progress_bar(found, total=len(rows), verb="comparing texts", unit="clip")]
+    return docs, written
+
+
+def _align_clip(doc: Doc, texts: Sequence[str]) -> tuple[str, list[bytes]]:
+    """Return the normalized reference of a clip, and the steps of each text from it, as JSON."""
+    rules = str(doc.normalizer or DEFAULT)
+    words = normalize(str(doc.text), rules)
+    steps = align_texts(words, [normalize(text, rules) for text in texts])
+    return words, list(map(msgspec.json.encode, steps))
+
+
+def _view(name: str, doc: Doc, words: str, transcripts: dict[str, TranscriptView]) -> ClipView:
+    return ClipView(
+        id=name,
+        dataset=str(doc.dataset),
+        audio=doc.audio if isinstance(doc.audio, Mapping) else {},
+        text=str(doc.text),
+        words=words,
+        transcripts=transcripts,
+    )
 
 
 def number(value: Any) -> float:
@@ -135,24 +167,6 @@ def number(value: Any) -> float:
     (2.0, nan)
     """
     return float(value) if isinstance(value, int | float) else math.nan
-
-
-def _clip(row: tuple[str, Doc, Mapping[str, TranscriptView]]) -> ClipView:
-    name, doc, rows = row
-    text = str(doc.text)
-    rules = str(doc.normalizer or DEFAULT)
-    words = normalize(text, rules)
-    distinct = list(dict.fromkeys(row.text for row in rows.values()))
-    aligned = align_texts(words, [normalize(written, rules) for written in distinct])
-    steps = dict(zip(distinct, map(msgspec.json.encode, aligned), strict=True))
-    return ClipView(
-        id=name,
-        dataset=str(doc.dataset),
-        audio=doc.audio if isinstance(doc.audio, Mapping) else {},
-        text=text,
-        words=words,
-        transcripts={system: row._replace(steps=steps[row.text]) for system, row in rows.items()},
-    )
 
 
 def align_texts(reference: str, texts: Sequence[str]) -> list[Ops]:

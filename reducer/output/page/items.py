@@ -123,8 +123,10 @@ def _count_agreed(by_encoder: Sequence[Sequence[TranscriptView]]) -> dict[Edit, 
     agreed: Counter[Edit] = Counter()
     for left, transcripts in zip(reversed(range(len(by_encoder))), by_encoder, strict=True):
         agreed.update({edit for transcript in transcripts for edit in edits(transcript.ops)})
+        if left >= enough:
+            continue
         agreed = Counter({edit: count for edit, count in agreed.items() if count + left >= enough})
-        if not agreed and left < enough:
+        if not agreed:
             break
     return agreed
 

@@ -11,7 +11,8 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -25,6 +26,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from speechiq.core.batches import count_cores
 from speechiq.core.console import count_of
 from speechiq.core.files.json_text import shorten
 from speechiq.core.files.page import FOLDER
@@ -194,21 +196,27 @@ def pack_parts(name: str, texts: Iterable[bytes]) -> tuple[dict[str, Markup], li
     Returns:
         The parts, and with which value each of them begins and the last one ends.
     """
-    packed: dict[str, Markup] = {}
-    starts, part = [0], list[bytes]()
+    starts = [0]
+    packed: list[Future[Markup]] = []
+    with ThreadPoolExecutor(count_cores()) as pool:
+        for part in _list_parts(texts):
+            packed.append(pool.submit(pack_json, b"[" + b",".join(part) + b"]"))
+            starts.append(starts[-1] + len(part))
+    return {f"{name}-{number}": coded.result() for number, coded in enumerate(packed)}, starts
 
-    def close() -> None:
-        packed[f"{name}-{len(packed)}"] = pack_json(b"[" + b",".join(part) + b"]")
-        starts.append(starts[-1] + len(part))
-        part.clear()
 
+def _list_parts(texts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield values in lists that end as soon as they have `PART` bytes."""
+    part: list[bytes] = []
+    size = 0
     for text in texts:
         part.append(text)
-        if sum(map(len, part)) >= PART:
-            close()
+        size += len(text)
+        if size >= PART:
+            yield part
+            part, size = [], 0
     if part:
-        close()
-    return packed, starts
+        yield part
 
 
 def minus(text: str) -> str:
