@@ -3,8 +3,8 @@
     python benchmarks/site_size.py [--systems 5 50 200] [--clips 800] [--browser /usr/bin/chromium]
 
 Results have invented rows (`report_size`), three questions per clip and no texts. `build` is the processor time of the
-check and the site, by all processes, `index` the size of the leaderboard and `all` that of all files. `open` is the time from the
-navigation until the leaderboard can be sorted and filtered.
+check and the site, by all processes, `index` the size of the leaderboard and `all` that of all files. `open` is the
+time from the navigation until the leaderboard can be sorted and filtered.
 """
 
 from __future__ import annotations
