@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.checks, pytest.mark.slow]
+#: One process has the reports for both tests, of which mypy takes a minute.
+pytestmark = [pytest.mark.checks, pytest.mark.slow, pytest.mark.xdist_group("types")]
 
 RIGHT = """
 from pathlib import Path
