@@ -137,10 +137,12 @@ def keep_page(chromium, kept_pages):
     assert [fault for visit in kept_pages.values() for fault in visit.list_faults()] == []
 
 
-#: Files that take half a minute and more.
+#: Files that take a minute and more beside other work, the longest first.
 LONGEST = (
-    "test_eval", "test_demo", "test_ranks", "test_command_line", "test_hf_audio", "test_audio_llm", "test_hostile",
-    "test_audio_api", "test_paper", "test_suite", "test_similarity", "test_llm", "test_lm_eval_text", "test_correction",
+    "test_eval", "test_audio_llm", "test_whisper", "test_audio_llm_omni", "test_page", "test_ranks",
+    "test_asr_model_types", "test_transforms", "test_demo", "test_predict", "test_streams_and_disks", "test_texts",
+    "test_eval_shards", "test_cluster", "test_write", "test_speech_quality", "test_audio_api", "test_llm",
+    "test_views", "test_demo_languages", "test_command_line", "test_belebele_runs",
 )  # fmt: skip
 
 #: Fixture -> the marks of every test that uses it.
