@@ -1,6 +1,7 @@
 """Define the `siq` command: its start, its errors and its exit codes."""
 
 import errno
+import gc
 import os
 import sys
 from typing import Annotated
@@ -14,6 +15,9 @@ from speechiq.core.errors import SpeechIQError
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: A closed pipe, and no temporary folder that takes a file.
 WITHOUT_NAME = (errno.EPIPE, errno.ENOENT)
+#: Objects after which garbage is collected: runs and packages are read into millions that live to the end, and the
+#: 700 of Python cost a fifth of the time.
+COLLECTION = 50_000, 20, 20
 HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 
 app = typer.Typer(
@@ -62,6 +66,7 @@ def run_harness(context: typer.Context) -> None:
 
 def main() -> None:
     """Run `siq`; an error that the user can fix is one line and exit code 1, as is a full disk."""
+    gc.set_threshold(*COLLECTION)
     open_closed_streams()
     escape_output()
     try:
