@@ -30,7 +30,7 @@ from speechiq.core.cache.stage_cache import name_stage
 from speechiq.core.console import ERROR, NOTE, count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import load_record, store_record
-from speechiq.core.files.plain import exists, read_plain
+from speechiq.core.files.plain import exists, read_plain, reading
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import missing
 from speechiq.harness_patch import processes
@@ -312,10 +312,10 @@ def read_rates(folders: list[Path]) -> dict[tuple[str, str], float]:
 
 def read_plan(file: Path) -> PlanFile:
     """Return the plan in a YAML file, after the checks that need no model; refuse a wrong key by its name."""
+    with reading(repr(str(file)), "name a plan, PLAN.yaml"):
+        content = read_plain(file, LARGEST_PLAN)
     try:
-        plan = msgspec.convert(load_yaml(read_plain(file, LARGEST_PLAN)), PlanFile)
-    except OSError as error:
-        raise SpeechIQError(f"{str(file)!r} cannot be read", error.strerror, "name a plan, PLAN.yaml") from error
+        plan = msgspec.convert(load_yaml(content), PlanFile)
     except ValueError as error:
         keys = ", ".join(PlanFile.__struct_fields__)
         raise SpeechIQError(f"{str(file)!r} is not a plan", error, f"its keys are {keys}") from error

@@ -1,5 +1,6 @@
 """Define the options that several commands of `siq` share; each has one meaning in all of them."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -105,17 +106,24 @@ def split_names(names: str | None) -> list[str]:
     return [] if names is None else [name.strip() for name in names.split(",")]
 
 
+def read_pairs(option: str, items: Iterable[str]) -> dict[str, str]:
+    """Return the texts of an option such as `--metadata` by their keys; refuse what is not one, or is given twice."""
+    given: dict[str, str] = {}
+    for item in items:
+        if not re.match(r"[^=\s]+=.", item):
+            raise SpeechIQError(f"{option} {item}", "not a key with a value", "write KEY=VALUE")
+        key, _, value = item.partition("=")
+        if key in given:
+            raise SpeechIQError(f"{option} {item}", f"{key}={given[key]} is given too", "give each key once")
+        given[key] = value
+    return given
+
+
 def read_values(option: str, items: Iterable[str]) -> dict[str, Any]:
-    """Return the values of an option such as `--metadata`, each given as `NAME=VALUE`; refuse any other item."""
+    """Return the values of an option of `read_pairs`, as lm-eval reads them."""
     from speechiq.harness_patch._lm_eval import parse_value
 
-    values = {}
-    for item in items:
-        name, equals, value = item.partition("=")
-        if not (name and equals):
-            raise SpeechIQError(f"{option} {item}", "not a name with a value", "write NAME=VALUE")
-        values[name] = parse_value(value)
-    return values
+    return {key: parse_value(text) for key, text in read_pairs(option, items).items()}
 
 
 def read_judge_options(items: Iterable[str] | None) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class Prompt:
         return sum(map(mul, shares, seconds)) / sum(seconds) if seconds else math.nan
 
 
-def as_messages(content: Any, system: str = "") -> list[dict[str, Any]]:
+def as_messages(content: Any, system: Any = "") -> list[dict[str, Any]]:
     """Return the messages of a chat API or template: a system turn, if there is one, and the turn of the user.
 
     >>> as_messages("Who?", "Be brief.")

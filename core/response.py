@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 from speechiq.core.clip import Clip
 from speechiq.core.files.json_text import replace_halves
@@ -72,24 +72,35 @@ class Response:
         return replace(self, text=text)
 
 
-@runtime_checkable
-class ResponseText(Protocol):
-    """Define a text that the harness takes from a model and that carries its response."""
+class CarryingText(str):
+    """Carry a response in its text: lm-eval, its filters and its logs see a `str`, metrics see the whole response.
+
+    >>> text = CarryingText(Response("so it goes", coverage=0.5))
+    >>> text == "so it goes", response_of(reword(text, "so")).coverage
+    (True, 0.5)
+    """
 
     response: Response
 
-    def with_text(self, text: str) -> str:
-        """Return another text that carries a response with the same coverage and provenance."""
+    def __new__(cls, given: Response | str) -> CarryingText:
+        """Return the text of a response; lm-eval also passes a target, to compare equal types."""
+        response = Response(given) if isinstance(given, str) else given
+        text = super().__new__(cls, response.text)
+        text.response = response
+        return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CarryingText, (self.response,)
 
 
 def response_of(text: str) -> Response:
     """Return the response that a text carries; for a text of another model type, one with unknown coverage."""
-    return text.response if isinstance(text, ResponseText) else Response(text)
+    return text.response if isinstance(text, CarryingText) else Response(text)
 
 
 def reword(text: str, words: str) -> str:
     """Return `words`, which carry the response of `text` if it has one."""
-    return text.with_text(words) if isinstance(text, ResponseText) else words
+    return CarryingText(replace(text.response, text=words)) if isinstance(text, CarryingText) else words
 
 
 def distinct_texts(texts: Sequence[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from speechiq.core.prompt import Prompt, Scored, TextPrompt
 from speechiq.core.response import Response
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.languages import AUTO, list_alike
-from speechiq.engines.options import Options, list_names
+from speechiq.engines.options import Options
 
 if TYPE_CHECKING:
     import torch
@@ -130,11 +130,6 @@ class Engine(Protocol):
         """Return the option records of all classes that `choose` may return, for help texts; by default `record`."""
         return (cls.record,)
 
-    @classmethod
-    def option_names(cls) -> set[str]:
-        """Return the names of all options in `option_records`."""
-        return set().union(*map(list_names, cls.option_records()))
-
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return the model, the version of the library and all options in effect, for the results file.
@@ -159,6 +154,14 @@ class Engine(Protocol):
             cached, because computing them costs nothing.
         """
         return None
+
+    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all settings that answers depend on, for their keys in the response cache; by default `settings`.
+
+        An engine that fills in defaults of a library adds them, so that answers sampled by the defaults of another
+        version are not used again.
+        """
+        return dict(settings)
 
 
 class ASREngine(Engine, Protocol):
@@ -219,14 +222,6 @@ class Writer(Engine, Protocol):
         Raises:
             SpeechIQError: the model does not sample.
         """
-
-    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings that answers depend on, for their keys in the response cache; by default `settings`.
-
-        An engine that fills in defaults of a library adds them, so that answers sampled by the defaults of another
-        version are not used again.
-        """
-        return dict(settings)
 
 
 class TextEngine(Writer, Protocol):
@@ -415,7 +410,3 @@ class ReplyEngine(Engine, Protocol):
         Raises:
             SpeechIQError: the model does not speak, or has no such setting or voice.
         """
-
-    def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings that replies depend on, for their keys in the response cache; see `Writer.effective`."""
-        return dict(settings)

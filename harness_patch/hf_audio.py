@@ -21,14 +21,13 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder, use_store
 from speechiq.core.prompt import Scored
-from speechiq.core.response import Response
+from speechiq.core.response import CarryingText, Response
 from speechiq.core.usage import WorkDone, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.engines.options import only_given
 from speechiq.harness_patch.evaluation import SpeechModel
 from speechiq.harness_patch.jobs import (
     AtMost,
-    CarryingText,
     Job,
     SystemVariant,
     first_clip,

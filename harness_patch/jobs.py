@@ -1,4 +1,4 @@
-"""Turn the requests of lm-eval into jobs, and share these among processes; carry responses in the texts of lm-eval.
+"""Turn the requests of lm-eval into jobs, and share these among processes.
 
 One process does everything that concerns a clip.
 """
@@ -18,7 +18,6 @@ from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.clip import Clip, as_clip, as_text_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import NO_PROMPTS, PROMPTS, OwnPrompts, Prompt
-from speechiq.core.response import Response
 from speechiq.engines.languages import FIELD
 from speechiq.harness_patch._lm_eval import normalize_settings
 from speechiq.harness_patch.systems.answering import TRANSCRIBE, Question
@@ -209,28 +208,3 @@ def assign(costs: Mapping[Hashable, float], ranks: int) -> dict[Hashable, int]:
         owner[key] = load.index(min(load))
         load[owner[key]] += costs[key]
     return owner
-
-
-class CarryingText(str):
-    """Carry a response in its text: lm-eval, its filters and its logs see a `str`, metrics see the whole response.
-
-    >>> text = CarryingText(Response("so it goes", coverage=0.5))
-    >>> text == "so it goes", text.with_text("so").response.coverage
-    (True, 0.5)
-    """
-
-    response: Response
-
-    def __new__(cls, given: Response | str) -> CarryingText:
-        """Return the text of a response; lm-eval also passes a target, to compare equal types."""
-        response = Response(given) if isinstance(given, str) else given
-        text = super().__new__(cls, response.text)
-        text.response = response
-        return text
-
-    def with_text(self, text: str) -> CarryingText:
-        """Return another text with the same response in other respects."""
-        return CarryingText(replace(self.response, text=text))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CarryingText, (self.response,)

@@ -51,8 +51,10 @@ def speech_help() -> str:
     engines, options = [], []
     for kind, found in backends.items():
         engines.append(f"{kind}: {', '.join(backend.engine for backend in found)}")
-        names = {f"{kind} {backend.engine}": sorted(backend.load().option_names()) for backend in found}
-        options += [f"{engine}: {', '.join(known)}" for engine, known in names.items() if known]
+        for backend in found:
+            names = sorted(option.name for option in backend.list_options())
+            if names:
+                options.append(f"{kind} {backend.engine}: {', '.join(names)}")
     return HELP.format(
         engines=textwrap.indent("\n".join(engines), " " * 8),
         options="\n".join(map(INDENTED.fill, options)),

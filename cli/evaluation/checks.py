@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from speechiq.cli.evaluation.record import FIX, Record, describe_shards, find_difference, is_finished, list_own_files
-from speechiq.cli.options import split_names
+from speechiq.cli.options import read_pairs, split_names
 from speechiq.core.cache.stage_cache import STAGES, StageCount, name_stage
 from speechiq.core.console import count_of, say
 from speechiq.core.endpoint.addresses import refuse_secrets
@@ -105,7 +105,7 @@ def check_plan(plan: Plan, norms_file: str | None, allow_mismatch: bool) -> None
     if not plan.tasks:
         raise SpeechIQError("--tasks", "no name given", "give one such as siq_demo, `siq list tasks` lists them")
     _check_metadata(plan.metadata, plan.tasks)
-    _check_pairs("--gen_kwargs", plan.gen_kwargs)
+    read_pairs("--gen_kwargs", plan.gen_kwargs)
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", str(plan.batch_size)):
         raise SpeechIQError(f"--batch-size {plan.batch_size}", "give a whole number above 0, or auto")
     if plan.device is not None and re.sub(r":\d+$", "", plan.device) not in DEVICES:
@@ -124,7 +124,7 @@ def check_plan(plan: Plan, norms_file: str | None, allow_mismatch: bool) -> None
 
 def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
     """Refuse what is not a key with a value, a key given twice, and an unknown condition, variant, preset or prompt."""
-    for key, value in _check_pairs("--metadata", items).items():
+    for key, value in read_pairs("--metadata", items).items():
         if key.rpartition(".")[2] == CONDITION:
             parse_condition(value)
         if key.rpartition(".")[2] == LISTEN:
@@ -134,19 +134,6 @@ def _check_metadata(items: Sequence[str], tasks: Sequence[str]) -> None:
         if key == PRESET:
             for line in _check_preset(value, tasks):
                 say(line)
-
-
-def _check_pairs(option: str, items: Sequence[str]) -> dict[str, str]:
-    """Return the keys and values of an option; refuse what is not a key with a value, and a key that is given twice."""
-    given: dict[str, str] = {}
-    for item in items:
-        if not re.match(r"[^=\s]+=.", item):
-            raise SpeechIQError(f"{option} {item}", "not a key with a value", "write KEY=VALUE")
-        key, _, value = item.partition("=")
-        if key in given:
-            raise SpeechIQError(f"{option} {item}", f"{key}={given[key]} is given too", "give each key once")
-        given[key] = value
-    return given
 
 
 def _check_preset(name: str, tasks: Sequence[str]) -> list[str]:

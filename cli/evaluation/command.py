@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import examples, stop_in_one_line
-from speechiq.cli.evaluation.architecture import Quartet
 from speechiq.cli.evaluation.checks import (
     check_cached,
     check_form,
@@ -42,11 +41,14 @@ from speechiq.cli.scoring import NormsFile, choose_scale
 from speechiq.core.cache.stage_cache import Stopped
 from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
+from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
 from speechiq.harness_patch.systems.spec import list_people
 from speechiq.siq_tasks.conditions.preset import PRESET
 
+#: Options of the last stage of a system alone.
+OF_LAST = ("answer", "speaks")
 #: Most characters of a folder's name.
 LONGEST_NAME = 100
 #: What the line of a shard says that SIGTERM ended.
@@ -169,9 +171,9 @@ def evaluate(
     Each SYSTEM runs on the tasks; runs, scores and report are in the output folder. A system that is finished in the
     folder is not run again, and a stopped command goes on where it was.
     """
-    quartet = architecture and Quartet.of(*architecture)
+    quartet = list_quartet(*architecture) if architecture else []
     given = list_people(systems or ())
-    given += [system for system in (quartet.systems if quartet else ()) if system not in given]
+    given += [system for system in quartet if system not in given]
     if not given:
         raise SpeechIQError("SYSTEM", "none is named", "name systems, or give --architecture MODEL LLM ASR")
     names_of_tasks = tuple(name for listed in tasks for name in listed.split(",") if name)
@@ -219,8 +221,39 @@ def evaluate(
         run_plan(names, plan, record, work.systems if work is not None else [], force)
         if not is_shard:
             publish_scores(plan, record, norms_file, allow_mismatch, explain)
-            if quartet:
-                say(f"next: {shlex.join(quartet.study_command(plan.output))}")
+            if architecture:
+                audio_model, llm, recognizer = (text.partition(",")[0] for text in architecture)
+                base = ["--base", f"{audio_model}={llm}", "--recognizer", recognizer]
+                say(f"next: {shlex.join(['siq', 'study', 'architecture', plan.output, *base])}")
+
+
+def list_quartet(audio_model: str, llm: str, recognizer: str) -> list[str]:
+    """Return the systems that show whether a cascade or an end-to-end model is better, of stages with their options.
+
+    >>> for system in list_quartet("org/audio,dtype=bfloat16", "org/text", "org/asr,num_beams=5"):
+    ...     print(system)
+    org/audio,dtype=bfloat16
+    org/audio+org/text,asr_dtype=bfloat16
+    org/asr+org/text,asr_num_beams=5
+    gold+org/text
+    """
+    ears, *options = _read_stage(audio_model)
+    reader, *reading = _read_stage(llm)
+    hearing = [option for option in options if not option.startswith(OF_LAST)]
+    systems = [audio_model]
+    for stage, *own in ([replace_engine(ears, AS_RECOGNIZER), *hearing], _read_stage(recognizer), ["gold"]):
+        words = [f"{stage}+{reader}", *(f"asr_{option}" for option in own), *(f"llm_{option}" for option in reading)]
+        systems.append(",".join(words))
+    return systems
+
+
+def _read_stage(text: str) -> list[str]:
+    """Return a stage and its options; refuse a whole cascade."""
+    stage, *options = text.split(",")
+    if "+" in stage or not stage:
+        fault = "not one stage" if stage else "begins with no stage"
+        raise SpeechIQError(f"--architecture {text!r}", fault, "give MODEL LLM ASR, each [ENGINE:]MODEL")
+    return [stage, *options]
 
 
 def default_output(tasks: Sequence[str]) -> Path:

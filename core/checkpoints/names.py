@@ -217,11 +217,6 @@ def find_recognizer(config: PreTrainedConfig) -> type[Any] | None:
     return None
 
 
-def is_speech_recognizer(config: PreTrainedConfig) -> bool:
-    """Return whether transformers loads this config as a model that transcribes speech and does nothing else."""
-    return find_recognizer(config) is not None
-
-
 def find_audio_language_model(config: PreTrainedConfig) -> tuple[type[Any], PreTrainedConfig] | None:
     """Return the auto class and the config of an audio model, without its part that speaks; None for other kinds."""
     import transformers

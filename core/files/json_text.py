@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import LARGEST, read_plain, stream_lines, write_whole
+from speechiq.core.files.plain import LARGEST, read_plain, reading, stream_lines, write_whole
 
 Form = TypeVar("Form")
 MakeObject = Callable[[list[tuple[str, Any]]], dict[str, Any]]
@@ -171,16 +171,10 @@ def read_objects(path: Path, fix: str, largest: int | None = LARGEST) -> Iterato
 
     The file has at most `largest` bytes, any number if it is None.
     """
-    try:
+    with reading(repr(str(path))):
         for number, line in enumerate(stream_lines(path, "\n", largest), 1):
             if line.strip():
                 yield _read_object(path, number, line, fix)
-    except UnicodeDecodeError as error:
-        raise SpeechIQError(
-            f"{str(path)!r} cannot be read", f"it is not UTF-8 ({error})", "save it in UTF-8"
-        ) from error
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "correct the path") from error
 
 
 def _read_object(path: Path, number: int, line: str, fix: str) -> Line:
@@ -231,12 +225,13 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
 
     It is standard JSON, which has no NaN and no infinity. `fix` is the command that makes such a file.
     """
+    with reading(repr(str(path)), fix):
+        text = read_plain(path)
     try:
-        content = _decode(read_plain(path))
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, fix) from error
+        content = decode_edited(text)
+        json.dumps(content, allow_nan=False)
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} {_find_kind(path) or f'is not JSON ({error})'}", fix=fix) from error
+        raise SpeechIQError(f"{str(path)!r} {_find_kind(text) or f'is not JSON ({error})'}", fix=fix) from error
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise SpeechIQError(f"{str(path)!r} is not a {schema} file", fix=fix)
     if content.get("version") != version:
@@ -249,16 +244,9 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
     return content
 
 
-def _decode(text: bytes) -> Any:
-    """Return the value of a text of standard JSON; refuse NaN and infinity by `ValueError`."""
-    content = decode_edited(text)
-    json.dumps(content, allow_nan=False)
-    return content
-
-
-def _find_kind(path: Path) -> str:
+def _find_kind(text: bytes) -> str:
     """Describe a file that is not one JSON text but begins with a line that is one; empty for any other file."""
-    first, _, more = read_plain(path).partition(b"\n")
+    first, _, more = text.partition(b"\n")
     try:
         decode_edited(first)
     except ValueError:

@@ -91,12 +91,8 @@ def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:
 
 def read_lines(path: str | Path, thing: object, fix: str) -> list[str]:
     """Return the lines of a plain file in UTF-8; else raise an error that begins with `thing` and ends with `fix`."""
-    try:
+    with reading(thing, fix):
         text = read_plain(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SpeechIQError(thing, f"not UTF-8 ({error})", "save it in UTF-8") from error
-    except OSError as error:
-        raise SpeechIQError(thing, f"cannot be read ({error.strerror})", fix) from error
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -141,6 +137,17 @@ def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Refuse to overwrite a file without `--force`."""
     if exists(path) and not force:
         raise SpeechIQError(f"{str(path)!r} exists", fix="name another file, or add --force to overwrite it")
+
+
+@contextmanager
+def reading(thing: object, fix: str = "correct the path") -> Iterator[None]:
+    """Turn the error of a file that is read inside the block into one line; `thing` is its name, or what names it."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise SpeechIQError(thing, f"not UTF-8 ({error})", "save it in UTF-8") from error
+    except OSError as error:
+        raise SpeechIQError(thing, f"cannot be read ({error.strerror})", fix) from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import Line, read_objects
-from speechiq.core.files.plain import LARGEST, is_file, read_lines, stream_lines
+from speechiq.core.files.plain import LARGEST, is_file, read_lines, reading, stream_lines
 from speechiq.core.ids import compose
 from speechiq.core.suggestions import did_you_mean
 
@@ -87,12 +87,8 @@ def _read_separated(file: Path, separators: str, largest: int | None) -> Iterato
 
 
 def _stream_texts(file: Path, largest: int | None) -> Iterator[str]:
-    try:
+    with reading(file):
         yield from stream_lines(file, largest=largest)
-    except UnicodeDecodeError as error:
-        raise SpeechIQError(file, f"not UTF-8 ({error})", "save it in UTF-8") from error
-    except OSError as error:
-        raise SpeechIQError(file, f"cannot be read ({error.strerror})", "correct the path") from error
 
 
 def _read_header(fields: Sequence[str], where: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import expand, read_plain
+from speechiq.core.files.plain import expand, read_plain, reading
 
 _PART = re.compile(r"<([A-Z_]+)>")
 
@@ -36,9 +36,8 @@ def load_yaml(text: str | bytes) -> Any:
 def read_mapping_file(option: str, name: object, form: str) -> dict[Any, Any]:
     """Return the mapping in a user's YAML or JSON file; `option` names it in errors, and `form` is how to write it."""
     try:
-        content = load_yaml(read_plain(expand(str(name))))
-    except OSError as error:
-        raise SpeechIQError(option, f"cannot be read ({error.strerror})", "correct the path") from error
+        with reading(option):
+            content = load_yaml(read_plain(expand(str(name))))
     except ValueError as error:
         raise SpeechIQError(option, f"not valid YAML ({' '.join(str(error).split())[:200]})", form) from error
     if not isinstance(content, dict):

@@ -1,7 +1,7 @@
 """Split long audio into chunks at pauses of the speech; no more than one chunk is in memory."""
 
+import math
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
@@ -15,39 +15,30 @@ SPAN_S = 300.0
 TOKENS_PER_S = 25
 
 
-def split_at_pauses(samples: np.ndarray, longest_s: float) -> list[tuple[int, int]]:
-    """Return where to split `samples` into chunks of at most `longest_s` seconds.
+def split_at_pauses(blocks: Iterator[np.ndarray], seconds: float, longest_s: float) -> Iterator[np.ndarray]:
+    """Yield audio of so many seconds, given in consecutive arrays, in chunks of at most `longest_s` seconds.
 
     The number of chunks is the smallest that always suffices, and all are of about the same length, so that no short
-    rest remains at the end. Each cut is the middle of the quietest `PAUSE_S` within `SEARCHED_S`. The chunks are
-    `(start, stop)` in samples, and cover the audio (float32, 16 kHz) in order, without gaps and without overlap.
+    rest remains at the end. Each cut is the middle of the quietest `PAUSE_S` within `SEARCHED_S`. The chunks (float32,
+    16 kHz) cover the audio in order, without gaps and without overlap.
 
     >>> speech = np.ones(50 * SAMPLING_RATE, np.float32)
     >>> speech[24 * SAMPLING_RATE : 25 * SAMPLING_RATE] = 0
-    >>> [(start / SAMPLING_RATE, stop / SAMPLING_RATE) for start, stop in split_at_pauses(speech, 30)]
-    [(0.0, 24.95), (24.95, 50.0)]
-    >>> split_at_pauses(speech, 60)
-    [(0, 800000)]
+    >>> [len(chunk) / SAMPLING_RATE for chunk in split_at_pauses(iter([speech]), 50.0, 30.0)]
+    [24.95, 25.05]
     """
-    cuts = [start + _find_pause(samples[start:stop]) for start, stop in _list_windows(len(samples), longest_s)]
-    return list(pairwise([0, *cuts, len(samples)]))
-
-
-def read_chunks(clip: Clip, longest_s: float) -> Iterator[np.ndarray]:
-    """Yield the samples of a clip in the chunks of `split_at_pauses`, decoded one after the other.
-
-    >>> from speechiq.core.clip import as_clip
-    >>> speech = as_clip({"array": np.ones(50 * SAMPLING_RATE, np.float32), "sampling_rate": SAMPLING_RATE})
-    >>> [len(chunk) / SAMPLING_RATE for chunk in read_chunks(speech, 30)]
-    [25.0, 25.0]
-    """
-    blocks, left, done = clip.blocks(), np.empty(0, np.float32), 0
-    for start, stop in _windows_of(clip, longest_s):
+    left, done = next(blocks, np.empty(0, np.float32)), 0
+    for start, stop in _list_windows(seconds, longest_s):
         left = _read_until(stop - done, left, blocks)
         cut = start - done + _find_pause(left[start - done : stop - done])
         yield left[:cut]
         left, done = left[cut:], done + cut
-    yield np.concatenate([left, *blocks])
+    yield _read_until(math.inf, left, blocks)
+
+
+def read_chunks(clip: Clip, longest_s: float) -> Iterator[np.ndarray]:
+    """Yield the samples of a clip in the chunks of `split_at_pauses`, decoded one after the other."""
+    return split_at_pauses(clip.blocks(), clip.duration, longest_s)
 
 
 def list_chunks(clip: Clip, longest_s: float) -> list[Clip]:
@@ -60,31 +51,28 @@ def list_chunks(clip: Clip, longest_s: float) -> list[Clip]:
 
 def count_chunks(clip: Clip, longest_s: float) -> int:
     """Return the number of chunks of a clip, which depends on its length alone."""
-    return 1 + len(_windows_of(clip, longest_s))
+    return 1 + len(_list_windows(clip.duration, longest_s))
 
 
-def _windows_of(clip: Clip, longest_s: float) -> list[tuple[int, int]]:
-    fits = clip.duration <= longest_s
-    return [] if fits else _list_windows(round(clip.duration * SAMPLING_RATE), longest_s)
-
-
-def _list_windows(samples: int, longest_s: float) -> list[tuple[int, int]]:
+def _list_windows(seconds: float, longest_s: float) -> list[tuple[int, int]]:
     """Return `(start, stop)` of the windows in which cuts are searched, in samples."""
+    if seconds <= longest_s:
+        return []
     longest = int(longest_s * SAMPLING_RATE)
     searched = min(int(SEARCHED_S * SAMPLING_RATE), longest // 4)
-    divided = samples - searched
-    count = max(1, -(-divided // (longest - searched)))
+    divided = round(seconds * SAMPLING_RATE) - searched
+    count = -(-divided // (longest - searched))
     starts = [i * divided // count for i in range(1, count)]
     return [(start, start + searched) for start in starts]
 
 
-def _read_until(count: int, left: np.ndarray, blocks: Iterator[np.ndarray]) -> np.ndarray:
+def _read_until(count: float, left: np.ndarray, blocks: Iterator[np.ndarray]) -> np.ndarray:
     """Return `left` with so many blocks after it that there are `count` samples, or all."""
     parts, present = [left], len(left)
     while present < count and (block := next(blocks, None)) is not None:
         parts.append(block)
         present += len(block)
-    return np.concatenate(parts)
+    return np.concatenate(parts) if parts[1:] else left
 
 
 def _find_pause(samples: np.ndarray) -> int:

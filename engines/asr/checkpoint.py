@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from typing import Annotated, Any
 
 import numpy as np
@@ -162,17 +162,14 @@ class ChunkedASR(CheckpointASR):
 
     def decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
         """Return the transcripts of each array, joined from those of its chunks, best first."""
-        chunks, sizes = [], []
-        for samples in audio:
-            places = split_at_pauses(samples, self.window_s)
-            chunks += [samples[start:stop] for start, stop in places]
-            sizes.append(len(places))
+        of_clips = [[*split_at_pauses(iter([each]), len(each) / SAMPLING_RATE, self.window_s)] for each in audio]
+        chunks = list(chain.from_iterable(of_clips))
         if self.padded is None:
             self.padded = not padding_changes_output(lambda batch: self.encode(model, batch), model.dtype)
         texts: dict[int, list[str]] = {}
         for batch in make_batches([len(chunk) for chunk in chunks], len(audio), padded=self.padded):
             texts.update(zip(batch, self.decode_chunks(model, [chunks[i] for i in batch]), strict=True))
-        transcripts = group_by_size([texts[i] for i in range(len(chunks))], sizes)
+        transcripts = group_by_size([texts[i] for i in range(len(chunks))], map(len, of_clips))
         return [join_nbest(of_clip, " ") for of_clip in transcripts]
 
     @abstractmethod

@@ -133,7 +133,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         self.inputs = InputBuilder(self.prompts, context)
 
     def effective(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given settings and the defaults in effect; see `ReplyEngine.effective`."""
+        """Return the given settings and the defaults in effect; see `Engine.effective`."""
         return {**settings, **sampling_settings(settings, NO_SETTINGS)}
 
     def reply(

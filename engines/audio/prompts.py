@@ -15,7 +15,7 @@ from transformers import BatchFeature, ProcessorMixin
 from speechiq.core.checkpoints.opening import check_tokens, first_line
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.prompt import Prompt
+from speechiq.core.prompt import Prompt, as_messages
 from speechiq.core.recordings.audio_file import encode_audio
 from speechiq.engines._shared.checkpoint_writer import LONGER, ModelInputs
 from speechiq.engines._shared.chunking import SPAN_S, list_chunks
@@ -195,17 +195,16 @@ class AudioPrompts:
 
     def _with_placeholders(self, parts: Parts) -> BatchFeature:
         content = "".join(part if isinstance(part, str) else self.processor.audio_token for part in parts)
-        system = [{"role": "system", "content": self.system}] if self.system else []
-        messages = [*system, {"role": "user", "content": content}]
+        messages = as_messages(content, self.system)
         text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         audio = [part for part in parts if not isinstance(part, str)]
         return self.processor(text=[text], audio=audio or None, return_tensors="pt")
 
     def _apply(self, content: list[dict[str, Any]]) -> BatchFeature:
         template = getattr(self.processor, "chat_template", None) or getattr(self.tokenizer, "chat_template", None)
-        system = [{"role": "system", "content": [_block(self.system, dict)]}] if self.system else []
+        system = [_block(self.system, dict)] if self.system else []
         return self.processor.apply_chat_template(
-            [[*system, {"role": "user", "content": content}]],
+            [as_messages(content, system)],
             add_generation_prompt=True,
             tokenize=True,
             return_dict=True,

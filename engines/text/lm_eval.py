@@ -20,7 +20,7 @@ from lm_eval.models.huggingface import HFLM
 from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBase
 
 from speechiq.core.batches import OnResult, drop, group_by_size, run_in_batches
-from speechiq.core.checkpoints.names import identity, is_speech_recognizer, read_config, resolve
+from speechiq.core.checkpoints.names import find_recognizer, identity, read_config, resolve
 from speechiq.core.checkpoints.opening import check_tokens, count_by_bytes, first_line
 from speechiq.core.console import printable, progress_bar
 from speechiq.core.endpoint.addresses import refuse_secrets
@@ -133,7 +133,7 @@ class LMEvalText(TextEngine):
             config = read_config(path, **source)
         except SpeechIQError:
             return False, GenerationConfig()
-        if is_speech_recognizer(config):
+        if find_recognizer(config) is not None:
             raise SpeechIQError(
                 self.name,
                 f"a {config.model_type} checkpoint is not a language model",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
-from speechiq.core.checkpoints.names import is_speech_recognizer, read_config
+from speechiq.core.checkpoints.names import find_recognizer, read_config
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
@@ -128,7 +128,7 @@ def _find_recognizer(stages: Sequence[Stage], options: Mapping[str, Any]) -> Sta
         config = read_config(first.model, **which)
     except SpeechIQError:  # The engine of audio models says what is wrong.
         return None
-    return recognizer if is_speech_recognizer(config) else None
+    return recognizer if find_recognizer(config) is not None else None
 
 
 def _build_recognizer(

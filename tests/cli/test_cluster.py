@@ -59,7 +59,7 @@ def test_a_plan_that_is_wrong_is_one_line(write, changes, fault):
 
 
 def test_a_plan_that_is_missing_or_no_yaml_is_one_line(write, tmp_path):
-    assert "'none.yaml' cannot be read: No such file" in refusal("plan", "none.yaml")
+    assert "'none.yaml': cannot be read (No such file" in refusal("plan", "none.yaml")
     plan = yaml.safe_dump(PLAN)
     for text, fault in {
         "systems: [": "while parsing",

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from speechiq.cli.evaluation.architecture import Quartet
+from speechiq.cli.evaluation.command import list_quartet
 from speechiq.core.prompt import Prompt
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.systems.build import build_system
@@ -44,7 +44,7 @@ FOUR = ["org/audio", "org/audio+org/text", "org/asr+org/text", "gold+org/text"]
     ],
 )
 def test_three_stages_are_four_systems(stages, systems):
-    assert Quartet.of(*stages).systems == systems
+    assert list_quartet(*stages) == systems
 
 
 def test_a_dry_run_prints_the_commands_of_all_systems(instant, tmp_path):

@@ -252,7 +252,7 @@ def test_a_judge_compares_both_answers_in_both_orders_and_equal_ones_by_rule(run
     ("options", "output", "message"),
     [
         (["--judge", "exact_match"], "x.jsonl", "judge=exact_match: cannot compare two answers"),
-        (["--judge", "openai:m", "--judge-option", "draws"], "x.jsonl", "not a name with a value; write NAME=VALUE"),
+        (["--judge", "openai:m", "--judge-option", "draws"], "x.jsonl", "not a key with a value; write KEY=VALUE"),
         (["--only", "has:wer"], "x.jsonl", "'has:wer' is unknown or a duplicate; choose from errors, answerable"),
         (["--only", "errors"], "x.html", "--only: on the page a person labels all pairs of answers"),
     ],

@@ -138,7 +138,7 @@ def test_a_row_that_cannot_be_spoken_is_named_before_anything_is_spoken(tmp_path
     [
         (["--voice", "flit:slt"], "flit: no engine that speaks; did you mean flite"),
         (["--voice", "piper"], "--voice piper: no model; write ENGINE:MODEL, such as piper:VOICE.onnx"),
-        (["--voice", "flite:slt", "--option", "speed"], "--option speed: not a name with a value; write NAME=VALUE"),
+        (["--voice", "flite:slt", "--option", "speed"], "--option speed: not a key with a value; write KEY=VALUE"),
         (["--voice", "flite:slt", "--option", "piper.speed=1"], "no --voice is of the engine 'piper'"),
         (["--voice", "flite:slt", "--option", "speed=1"], "speed: no such option of the flite engine"),
         (["--voice", "flite:slt", "--option", "program=/no"], "flite: no program '/no'; `apt install flite`"),

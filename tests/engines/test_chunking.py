@@ -3,7 +3,7 @@
 import io
 import tracemalloc
 from functools import partial
-from itertools import cycle
+from itertools import accumulate, cycle
 
 import numpy as np
 import pytest
@@ -33,22 +33,30 @@ from tests.records import texts
 from tests.siq_tasks.questions.server import serving
 
 
+def split(samples, longest) -> list[np.ndarray]:
+    return list(split_at_pauses(iter([samples]), len(samples) / SAMPLING_RATE, longest))
+
+
+def find_cuts(samples, longest) -> list[int]:
+    return list(accumulate(map(len, split(samples, longest)[:-1])))
+
+
 @given(samples=st.integers(0, 3_000_000), longest=st.floats(1, 40))
 def test_the_chunks_cover_the_clip_and_none_is_longer_than_the_limit(samples, longest):
-    chunks = split_at_pauses(np.zeros(samples, np.float32), longest)
-    assert [stop for _, stop in chunks[:-1]] == [start for start, _ in chunks[1:]]
-    assert (chunks[0][0], chunks[-1][1]) == (0, samples)
-    assert max(stop - start for start, stop in chunks) <= longest * SAMPLING_RATE
+    numbers = np.arange(samples, dtype=np.float32)
+    chunks = split(numbers, longest)
+    np.testing.assert_array_equal(np.concatenate(chunks), numbers)
+    assert max(map(len, chunks)) <= longest * SAMPLING_RATE
 
 
 def test_a_clip_is_split_at_its_pauses():
     rng = np.random.default_rng(0)
     speech = rng.normal(0, 0.1, 100 * SAMPLING_RATE).astype(np.float32)
-    found = [cut for cut, _ in split_at_pauses(speech, 30)[1:]]
+    found = find_cuts(speech, 30)
     pauses = [cut / SAMPLING_RATE + side * SEARCHED_S / 4 for cut, side in zip(found, (1, -1, 1), strict=True)]
     for pause in pauses:
         speech[int((pause - 0.1) * SAMPLING_RATE) : int((pause + 0.1) * SAMPLING_RATE)] *= 0.01
-    again = [cut for cut, _ in split_at_pauses(speech, 30)[1:]]
+    again = find_cuts(speech, 30)
     assert again != found
     assert all(speech[cut - 600 : cut + 600].std() < 0.01 for cut in again)
 
@@ -56,7 +64,7 @@ def test_a_clip_is_split_at_its_pauses():
 def test_real_speech_is_not_cut_within_a_word(demo_clips):
     longest = max(demo_clips, key=lambda clip: clip.duration)
     samples = longest.samples
-    for cut, _ in split_at_pauses(samples, 10)[1:]:
+    for cut in find_cuts(samples, 10):
         around = samples[cut - SAMPLING_RATE // 20 : cut + SAMPLING_RATE // 20]
         assert around.std() < 0.35 * samples.std()
 
@@ -94,8 +102,7 @@ def peak_mb(work) -> float:
 
 @pytest.mark.parametrize("longest", [30, SPAN_S])
 def test_chunks_are_those_of_the_whole_clip(long_clip, longest):
-    samples = long_clip.samples
-    expected = [samples[start:stop] for start, stop in split_at_pauses(samples, longest)]
+    expected = split(long_clip.samples, longest)
     found = list(read_chunks(long_clip, longest))
     assert count_chunks(long_clip, longest) == len(found) > 1
     for chunk, part, clip in zip(found, expected, list_chunks(long_clip, longest), strict=True):

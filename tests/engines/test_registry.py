@@ -32,8 +32,6 @@ def test_each_option_of_each_engine_is_described_in_one_line(backend):
     for option in backend.list_options():
         assert option.description.endswith(".") and "\n" not in option.description, option
         assert not option.type.startswith("value of the type"), option
-    names = [option.name for option in backend.list_options()]
-    assert sorted(names) == sorted(backend.load().option_names())
 
 
 def test_an_option_has_limits_and_a_default_in_words():

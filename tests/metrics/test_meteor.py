@@ -11,8 +11,7 @@ import sys
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import Response
-from speechiq.harness_patch.jobs import CarryingText
+from speechiq.core.response import CarryingText, Response
 from speechiq.metrics.rules import meteor as wordnet
 from speechiq.metrics.rules.meteor import meteor, score, split_words
 from speechiq.tools.make_wordnet import make

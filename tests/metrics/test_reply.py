@@ -9,11 +9,10 @@ import pytest
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import Response
+from speechiq.core.response import CarryingText, Response
 from speechiq.core.transforms import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
-from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics import reply
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.metrics.reply import rate, read_settings

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import Response
+from speechiq.core.response import CarryingText, Response
 from speechiq.engines._shared.speech import as_speech
-from speechiq.harness_patch.jobs import CarryingText
 from speechiq.metrics import reply
 from speechiq.metrics.reply_asr import has_loop
 from tests.siq_tasks.questions.server import serving

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.response import Response
-from speechiq.harness_patch.jobs import CarryingText
+from speechiq.core.response import CarryingText, Response
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.metrics.words.wer import (
     ErrorRate,

@@ -10,7 +10,7 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
-from speechiq.engines._shared.chunking import split_at_pauses
+from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.asr.checkpoint import padding_changes_output
 from speechiq.engines.asr.hf import CTCASR, RNNTASR, TDTASR, Seq2SeqASR, TransformersASR, collapse
 from speechiq.engines.base import Setup
@@ -101,7 +101,7 @@ def test_padding_shows_where_it_leaks_into_normalization_and_not_where_frames_st
 def test_the_transcript_of_a_long_clip_is_that_of_its_chunks(saved, clips, kind):
     asr = open_engine(ENGINES[kind], saved(kind), batch_size=2, window_s=10)
     whole = clips[-1].samples
-    chunks = [whole[start:stop] for start, stop in split_at_pauses(whole, 10)]
+    chunks = list(read_chunks(clips[-1], 10))
     with asr.checkpoint.loaded() as model:
         assert asr.decode(model, [whole]) == [(" ".join(text for (text,) in asr.decode(model, chunks)),)]
 

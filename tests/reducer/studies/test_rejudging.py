@@ -190,7 +190,7 @@ def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
         (["--judge", "faster-whisper:tiny"], "is an engine for speech"),
         (["--judge", "exact_match", "--judge-option", "draws=2"], "judge_draws=2"),
         (["--judge", "exact_match", "--judge-option", "rubric=pairwise"], "a pairwise rubric"),
-        (["--judge", "exact_match", "--judge-option", "temperature"], "not a name with a value; write NAME=VALUE"),
+        (["--judge", "exact_match", "--judge-option", "temperature"], "not a key with a value; write KEY=VALUE"),
         (["--judge", "openai:m", "--judge-option", "no_such=1"], "no_such"),
     ],
 )
