@@ -209,7 +209,7 @@ def _draw_counts(clusters: int, draws: int, seed: int) -> Iterator[np.ndarray]:
     even = np.full(clusters, 1 / clusters)
     for start in range(0, draws, size):
         counts = generator.multinomial(clusters, even, size=min(size, draws - start)).astype(float)
-        counts.flags.writeable = False
+        counts.setflags(write=False)
         yield counts
 
 
