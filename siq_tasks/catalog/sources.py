@@ -15,7 +15,8 @@ from speechiq.core.files.json_text import shorten
 from speechiq.core.files.plain import exists, find_on_disk
 from speechiq.core.files.tables import is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import file_sha256, inspect
-from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_one_task, read_tasks
+from speechiq.siq_tasks.catalog.data_sets import read_one_task
+from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.clips import check_table, list_warnings
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
