@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -40,13 +41,13 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
         settings: Metadata as in `--metadata`.
     """
     ask = cache(hub_sets.ask_hub)
-    columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
-    described: dict[tuple[str, RowSource | None], dict[str, Any]] = {}
+    columns: dict[tuple[str, RowSource | None], dict[str, None]] = defaultdict(dict)
+    described = {}
     for about, source, names in _list_sources(name, settings):
         described[about["dataset"], source] = about
-        columns.setdefault((about["dataset"], source), {}).update(dict.fromkeys(names))
-    for (dataset, source), read in columns.items():
-        about = described[dataset, source]
+        columns[about["dataset"], source] |= dict.fromkeys(names)
+    for (dataset, source), about in described.items():
+        read = columns[dataset, source]
         try:
             yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*read], about, ask)
         except hub_sets.HubError:
