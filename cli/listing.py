@@ -174,7 +174,7 @@ def tasks(
     With NAME, show its tasks, and the rows, columns, questions and clips of its data set. If NAME is only a part of
     names, or what tasks measure or need, list these tasks.
     """
-    from speechiq.siq_tasks.catalog.overview import describe_data_set
+    from speechiq.siq_tasks.catalog.data_sets import describe_data_set
     from speechiq.siq_tasks.index import ON_HUB, find_tasks, list_tasks, search_tasks
 
     if name is None:

@@ -12,20 +12,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import exists, is_file, is_folder
+from speechiq.core.files.plain import is_file, is_folder
 from speechiq.core.files.yaml_text import PlainLoader
-from speechiq.core.ids import check_plain
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.languages import KEY
 from speechiq.metrics.words.units import describe_measure
-from speechiq.siq_tasks.questions.file import find_question_file, place_of
+from speechiq.siq_tasks.questions.file import find_question_file
 
 #: The folder of the suite.
 HERE = Path(__file__).parent
@@ -55,17 +53,11 @@ class _Loader(PlainLoader):
     pass
 
 
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def _read_function(loader: _Loader, node: yaml.ScalarNode) -> Function:
     return Function(loader.construct_scalar(node))
 
 
 _Loader.add_constructor("!function", _read_function)
-_Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
 
 
 def read_task(file: Path) -> dict[str, Any]:
@@ -152,11 +144,6 @@ def read_mapping(file: Path) -> dict[str, Any]:
 def _parse(text: str) -> Any:
     """Return the content of a YAML; templates are included by many files and parsed once."""
     return yaml.load(text, _Loader)
-
-
-def write_task(file: Path, task: dict[str, Any]) -> None:
-    """Write a task as a YAML without includes."""
-    file.write_text(yaml.dump(task, Dumper=_Dumper, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 LANGUAGES = "_languages.yaml"
@@ -444,12 +431,6 @@ TRANSCRIPTS = ("remember", "transcribe")
 #: The levels of SIQ, in the order of the paper.
 LEVELS = ("remember", "understand", "apply")
 ONE_TASK = "siq_*_remember.yaml"
-#: Loaders that a task may name; no other code that a task folder names is imported.
-LOADERS = (
-    "speechiq.siq_tasks.loaders.clips.load",
-    "speechiq.siq_tasks.loaders.bundled.load",
-    "speechiq.siq_tasks.loaders.passages.load",
-)
 
 
 def data_sets() -> list[str]:
@@ -458,67 +439,6 @@ def data_sets() -> list[str]:
     return sorted({about["dataset"] for about in levels if "family" not in about})
 
 
-def place_questions(dataset: str) -> Path:
-    """Return the question file that the tasks of a data set, or in a folder that `siq data new` made, read.
-
-    A question file in another folder, to which `siq data questions` would write, is refused.
-    """
-    file, task = read_one_task(dataset)
-    questions, folder = task["metadata"].get("questions"), Path(os.path.realpath(file.parent))
-    if questions is None:
-        return place_of(dataset)
-    if Path(os.path.realpath(str(questions))).parent != folder:
-        raise SpeechIQError(
-            file,
-            f"metadata.questions: {questions!s:.200} is not in the folder of the tasks",
-            "correct it, or name the file with --output",
-        )
-    return Path(questions)
-
-
-def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
-    """Return the clips of a data set's tasks: `id`, `text` and the items of a clip; metadata such as `subset` count."""
-    _, task = read_one_task(dataset)
-    loader = import_module(task["custom_dataset"].rpartition(".")[0])
-    clips: list[dict[str, Any]] = loader.list_clips(**task["metadata"] | given)
-    return clips
-
-
 def is_published(dataset: str) -> bool:
     """Return whether a data set is one of the package, and not a user's own."""
-    try:
-        return read_one_task(dataset)[0].is_relative_to(HERE)
-    except SpeechIQError:
-        return False
-
-
-def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
-    """Return the task Remember of a data set, or its only task, and its file; see `check_task`."""
-    own = {name: entry for name, entry in read_index().items() if entry.task["metadata"].get("dataset") == dataset}
-    if own:
-        found = own.get(f"siq_{dataset}_remember") or next(iter(own.values()))
-        return found.file, check_task(found.file, found.task)
-    for file in sorted(Path(dataset).glob(ONE_TASK)) if exists(Path(dataset)) else ():
-        return file, check_task(file)
-    raise SpeechIQError(
-        dataset,
-        "no such data set",
-        f"{did_you_mean(dataset, data_sets())}known are {', '.join(data_sets())}, and folders that `siq data new` made",
-    )
-
-
-def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the task in a file, or one that includes the file, with the paths of its metadata; refuse others."""
-    task = read_task(file) if task is None else task
-    about, loader = task.get("metadata"), task.get("custom_dataset")
-    if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
-        raise SpeechIQError(file, f"metadata: {about!r:.80} is not a mapping", "write one key: value per line")
-    check_plain(about.get("dataset"), f"{file}: metadata.dataset")
-    if loader not in LOADERS:
-        raise SpeechIQError(
-            file,
-            f"custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task folder "
-            "names",
-            f"use {LOADERS[0]}",
-        )
-    return task | {"metadata": resolve_folder(about, file)}
+    return any(task["metadata"].get("dataset") == dataset for task in read_tasks().values())

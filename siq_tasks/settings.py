@@ -195,15 +195,16 @@ def takes(*keys: str) -> Callable[[Loader], Loader]:
     return declare
 
 
-def keys_of(loader: Any, task_type: Any, dataset: Any = None) -> frozenset[str] | None:
+def keys_of(loader: Any, metadata: Mapping[str, Any]) -> frozenset[str] | None:
     """Return the keys that a task reads, and each as `DATASET.KEY`; None if its loader declares none."""
-    declared = DECLARED.get(loader) if callable(loader) else None
-    if declared is None:
+    if not callable(loader) or loader not in DECLARED:
         return None
-    known = isinstance(task_type, str) and task_type in TASK_TYPES
-    keys = declared | COMMON | (TASK_TYPES[task_type].keys if known else frozenset())
-    if known and TASK_TYPES[task_type].asks_question:
-        keys |= {TIMING}
+    keys = DECLARED[loader] | COMMON
+    if (task_type := find_task_type(metadata)) is not None:
+        keys |= task_type.keys
+        if task_type.asks_question:
+            keys |= {TIMING}
+    dataset = metadata.get("dataset")
     return keys if dataset is None else keys | {f"{dataset}.{key}" for key in keys}
 
 
@@ -216,9 +217,8 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
         return []
     keys = []
     for task in (known[name] for name in sorted(tasks)):
-        about = task["metadata"]
         module, _, name = task["custom_dataset"].rpartition(".")
-        keys.append(keys_of(getattr(import_module(module), name), name_task_type(about), about["dataset"]))
+        keys.append(keys_of(getattr(import_module(module), name), task["metadata"]))
     return keys
 
 

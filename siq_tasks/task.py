@@ -70,8 +70,7 @@ class SpeechTask(ConfigurableTask):
     @property
     def metadata_keys(self) -> frozenset[str] | None:
         """Return the keys of metadata that the task reads; see `settings.keys_of`."""
-        about = self.config.metadata
-        return keys_of(self.config.custom_dataset, name_task_type(about), about.get("dataset"))
+        return keys_of(self.config.custom_dataset, self.config.metadata)
 
     def download(self, dataset_kwargs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Load the docs with `custom_dataset`, and check that each has the reference that its judge is shown."""
@@ -181,12 +180,6 @@ def _apply_preset(task: Task) -> Task:
     return with_preset(task, metadata, given)
 
 
-def _check_variant(task: Task) -> Task:
-    if task["metadata"].get(LISTEN) is not None:
-        check_listen(task.get("task"), task["metadata"])
-    return task
-
-
 def _list_metrics(task: Task) -> Task:
     metrics = task.get("metric_list") or [column.metric for column in columns_of(task.get("process_results"))]
     return task | {"metric_list": metrics}
@@ -249,7 +242,7 @@ def _add_columns(task: Task, columns: Columns) -> Task:
 STEPS: tuple[Callable[[Task], Task], ...] = (
     _choose_metadata,
     _apply_preset,
-    _check_variant,
+    check_listen,
     _list_metrics,
     _choose_unit,
     _write_prompt,

@@ -82,7 +82,7 @@ def write_by_models(
     if writer is None or not checker:
         missing = "--writer" if writer is None else "--checker"
         raise SpeechIQError(missing, "missing", "name a model, or write the questions by hand with --template")
-    from speechiq.siq_tasks import index
+    from speechiq.siq_tasks.catalog.data_sets import place_questions
     from speechiq.siq_tasks.questions import file
     from speechiq.siq_tasks.questions import write as writing
     from speechiq.siq_tasks.questions.authors import StoredAnswers, parse_authors
@@ -92,7 +92,7 @@ def write_by_models(
     if not dry_run:
         authors = {name: spec.open() for name, spec in authors.items()}
     plan = writing.WritingPlan(authors[writer], [authors[name] for name in checker], tries, rewrites, seed)
-    output = output or index.place_questions(dataset)
+    output = output or place_questions(dataset)
     file.refuse_special(output)
     if is_file(written := file.by_hand(output)) and written != output:
         raise SpeechIQError(written, "has questions by hand, which take the place of others", "move or rename it")
@@ -118,10 +118,10 @@ def write_by_models(
 
 
 def _write_template(dataset: str, metadata: list[str] | None, output: Path | None, force: bool) -> None:
-    from speechiq.siq_tasks import index
+    from speechiq.siq_tasks.catalog.data_sets import place_questions
     from speechiq.siq_tasks.questions import file
 
-    place = index.place_questions(dataset)
+    place = place_questions(dataset)
     table = output or file.by_hand(place)
     if table.suffix.lower() != ".csv":
         raise SpeechIQError(f"--output {table}", "does not end with .csv", f"write {table.stem}.csv")
@@ -200,7 +200,7 @@ def join_questions(
 
 def read_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]:
     """Return the clips of a data set under the settings of `--metadata`."""
-    from speechiq.siq_tasks import index
+    from speechiq.siq_tasks.catalog.data_sets import list_clips
 
     settings = read_values("--metadata", metadata or ())
     if "dataset" in settings:
@@ -209,7 +209,7 @@ def read_clips(dataset: str, metadata: list[str] | None) -> list[dict[str, Any]]
             f"the clips are those of {dataset}",
             "name another data set in its place",
         )
-    return index.list_clips(dataset, **settings)
+    return list_clips(dataset, **settings)
 
 
 @examples("siq data check calls/questions.jsonl --dataset calls", "siq data check audiobench")

@@ -303,24 +303,23 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
 
 def check_cases(cases: Iterable[Case], judging: Judging) -> None:
     """Refuse cases without the reference that the rubric shows, or with other grades than its scale has."""
-    cases = list(cases)
-    if judging.judge != EXACT_MATCH and judging.rubric.has("grades"):
-        for case in cases:
-            if case.grades and len(case.grades) != len(judging.rubric.labels):
-                raise SpeechIQError(
-                    case.name,
-                    f"has {len(case.grades)} descriptions of scores, and the rubric {judging.rubric_name} "
-                    f"{len(judging.rubric.labels)} scores",
-                    "correct the column, or leave metadata.grades_column out",
-                )
-    if judging.judge != EXACT_MATCH and judging.rubric.has("reference"):
-        for number, case in enumerate(cases):
-            if not case.reference.strip():
-                raise SpeechIQError(
-                    f"{case.name or f'answer {number}'}",
-                    f"no reference answer, which the rubric {judging.rubric_name} shows to the judge",
-                    "add one, or name a rubric without {reference}, judge_rubric=points_1_10",
-                )
+    if judging.judge == EXACT_MATCH:
+        return
+    shows_grades, shows_reference = judging.rubric.has("grades"), judging.rubric.has("reference")
+    for number, case in enumerate(cases):
+        if shows_grades and case.grades and len(case.grades) != len(judging.rubric.labels):
+            raise SpeechIQError(
+                case.name,
+                f"has {len(case.grades)} descriptions of scores, and the rubric {judging.rubric_name} "
+                f"{len(judging.rubric.labels)} scores",
+                "correct the column, or leave metadata.grades_column out",
+            )
+        if shows_reference and not case.reference.strip():
+            raise SpeechIQError(
+                f"{case.name or f'answer {number}'}",
+                f"no reference answer, which the rubric {judging.rubric_name} shows to the judge",
+                "add one, or name a rubric without {reference}, judge_rubric=points_1_10",
+            )
 
 
 def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgment]:

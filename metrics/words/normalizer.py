@@ -101,11 +101,6 @@ def clean(text: str) -> str:
     return _CHILLU.sub(lambda found: _CHILLUS[found[0][0]], text).translate(_PLAIN)
 
 
-def drop_punctuation(text: str) -> str:
-    """Return a text with a space for each punctuation mark and symbol."""
-    return text.translate(_SPACED)
-
-
 def lower_dotted_i(text: str) -> str:
     """Return a Turkish text with its letters I and İ in lower case.
 
@@ -366,7 +361,7 @@ def _load_whisper(kind: str) -> Callable[[str], str]:
 def _keep_words(text: str) -> str:
     """Return `text` in compatibility form (NFKC) and one case, with a space for each punctuation mark and symbol."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", clean(text)).casefold())
-    return drop_punctuation(folded)
+    return folded.translate(_SPACED)
 
 
 def _write_numbers(basic: Callable[[str], str], language: str, text: str) -> str:

@@ -128,17 +128,10 @@ WORDS = 8
 LONGEST_PHRASE = 50
 
 
-def repeats_itself(text: str) -> bool:
-    """Return whether `text` repeats itself; words are compared as Whisper's basic normalizer writes them.
-
-    >>> repeats_itself("we are very, very, very glad"), repeats_itself("Thank you. " * 4)
-    (False, True)
-    """
-    return bool(repetition(text, ""))
-
-
 def repetition(hypothesis: str, reference: str) -> float:
     """Return 1 if the hypothesis repeats a phrase many times more than the reference does, else 0.
+
+    Words are compared as Whisper's basic normalizer writes them.
 
     >>> repetition("no, no, no, no, no, no, no, no", "no"), repetition("so it goes", "so it goes")
     (1.0, 0.0)

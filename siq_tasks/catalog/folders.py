@@ -26,7 +26,8 @@ from speechiq.core.files.plain import (
     writing,
 )
 from speechiq.core.files.tables import check_columns, read_field, read_table
-from speechiq.siq_tasks.index import FOLDER_KEYS, IN_FOLDER, check_task, read_mapping, read_task
+from speechiq.siq_tasks.catalog.data_sets import check_task
+from speechiq.siq_tasks.index import FOLDER_KEYS, IN_FOLDER, read_mapping, read_task
 from speechiq.siq_tasks.loaders.rows import read_source
 from speechiq.siq_tasks.questions.file import find_written
 

@@ -9,6 +9,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 from speechiq.core.console import progress_bar
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import as_lines
@@ -26,10 +28,10 @@ from speechiq.siq_tasks.index import (
     LEVELS,
     TEMPLATES,
     UNDERSTAND,
+    Function,
     data_sets,
     list_names,
     read_task,
-    write_task,
 )
 from speechiq.siq_tasks.loaders.clips import list_warnings
 from speechiq.siq_tasks.loaders.docs import refuse_taken
@@ -52,6 +54,14 @@ AUDIO, CLIPS, TASKS = "audio", "clips.jsonl", "siq_*.yaml"
 ENDINGS = {
     ".3gp", ".aac", ".flac", ".m4a", ".mka", ".mkv", ".mov", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".webm",
 }  # fmt: skip
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_Dumper.add_representer(Function, lambda dumper, name: dumper.represent_scalar("!function", str(name)))
 
 
 class Created(NamedTuple):
@@ -191,7 +201,12 @@ def _write(
             rows = [_copy_audio(clip, audio, draft) for clip in clips]
         draft.joinpath(CLIPS).write_bytes(as_lines(rows))
         for name, task in tasks.items():
-            write_task(draft / f"{name}.yaml", task)
+            _write_task(draft / f"{name}.yaml", task)
+
+
+def _write_task(file: Path, task: dict[str, Any]) -> None:
+    """Write a task as a YAML without includes."""
+    file.write_text(yaml.dump(task, Dumper=_Dumper, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 def _inspect(clip: Mapping[str, Any], where: str) -> dict[str, Any]:

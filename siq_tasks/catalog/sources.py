@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -15,7 +16,8 @@ from speechiq.core.files.json_text import shorten
 from speechiq.core.files.plain import exists, find_on_disk
 from speechiq.core.files.tables import is_table, read_field, read_table
 from speechiq.core.recordings.audio_file import file_sha256, inspect
-from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_one_task, read_tasks
+from speechiq.siq_tasks.catalog.data_sets import read_one_task
+from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.clips import check_table, list_warnings
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
@@ -39,13 +41,13 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
         settings: Metadata as in `--metadata`.
     """
     ask = cache(hub_sets.ask_hub)
-    columns: dict[tuple[str, RowSource | None], dict[str, None]] = {}
-    described: dict[tuple[str, RowSource | None], dict[str, Any]] = {}
+    columns: dict[tuple[str, RowSource | None], dict[str, None]] = defaultdict(dict)
+    described = {}
     for about, source, names in _list_sources(name, settings):
         described[about["dataset"], source] = about
-        columns.setdefault((about["dataset"], source), {}).update(dict.fromkeys(names))
-    for (dataset, source), read in columns.items():
-        about = described[dataset, source]
+        columns[about["dataset"], source] |= dict.fromkeys(names)
+    for (dataset, source), about in described.items():
+        read = columns[dataset, source]
         try:
             yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*read], about, ask)
         except hub_sets.HubError:

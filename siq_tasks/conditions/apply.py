@@ -53,15 +53,16 @@ SEED = 0
 Row = Mapping[str, Any]
 
 
-def check_listen(task: object, metadata: Mapping[str, Any]) -> None:
-    """Refuse a variant of a task that asks no question about its clips."""
-    task_type = find_task_type(metadata)
-    if task_type is not None and not task_type.asks_question:
+def check_listen(task: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a task; refuse a variant of one that asks no question about its clips."""
+    variant, task_type = task["metadata"].get(LISTEN), find_task_type(task["metadata"])
+    if variant is not None and task_type is not None and not task_type.asks_question:
         raise SpeechIQError(
-            f"--metadata {LISTEN}={metadata[LISTEN]}",
-            f"task {task} asks no question about its clips",
+            f"--metadata {LISTEN}={variant}",
+            f"task {task.get('task')} asks no question about its clips",
             "name tasks with questions alone, such as --tasks siq_demo_apply",
         )
+    return task
 
 
 def with_listen(docs: Dataset, variant: str, task: str) -> Dataset:

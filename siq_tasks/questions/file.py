@@ -62,13 +62,9 @@ def find_questions(dataset: str, questions: str | Path | None = None) -> Path:
     raise SpeechIQError(
         dataset,
         f"no question file {place}",
-        f"write it with `{writing_command(dataset)}`, or by hand: `{template_command(dataset)}`",
+        f"write it with `{writing_command(dataset)}`, or by hand: "
+        f"`siq data questions --dataset {shlex.quote(dataset)} --template`",
     )
-
-
-def template_command(dataset: str) -> str:
-    """Return the command that writes a table for questions by hand."""
-    return f"siq data questions --dataset {shlex.quote(dataset)} --template"
 
 
 def writing_command(dataset: str) -> str:
@@ -230,16 +226,16 @@ def refuse_special(path: Path) -> None:
 
 
 def join_questions(
-    questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str, per_clip: int = PER_CLIP
+    questions: Sequence[Mapping[str, Any]], clip_ids: Collection[str], dataset: str
 ) -> list[dict[str, Any]]:
     """Return the questions of the clips in their order, without left-out ones; refuse a clip with too few."""
     refuse_unknown_clips(questions, clip_ids, dataset)
     counts = Counter(row["id"] for row in questions)
-    if incomplete := [clip for clip in clip_ids if counts[clip] < per_clip]:
+    if incomplete := [clip for clip in clip_ids if counts[clip] < PER_CLIP]:
         raise SpeechIQError(
             dataset,
             f"{len(incomplete)} of {len(clip_ids)} clips have too few questions, {incomplete[0]} among them "
-            f"with {counts[incomplete[0]]} of {per_clip}",
+            f"with {counts[incomplete[0]]} of {PER_CLIP}",
             f"write them by hand, or with `{writing_command(dataset)}`",
         )
     places = {clip: place for place, clip in enumerate(clip_ids)}

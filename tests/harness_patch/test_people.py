@@ -15,7 +15,7 @@ from speechiq.harness_patch.systems.answering import Question
 from speechiq.harness_patch.systems.people import People
 from speechiq.harness_patch.systems.spec import list_people, parse
 from speechiq.metrics.words.normalizer import normalize
-from speechiq.siq_tasks.index import list_clips
+from speechiq.siq_tasks.catalog.data_sets import list_clips
 from speechiq.siq_tasks.loaders.bundled import DEMO
 from speechiq.siq_tasks.questions.exam import digest_clip, digest_question
 from tests import runs

@@ -6,7 +6,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.hf_audio import HFAudio
-from speechiq.siq_tasks.index import list_clips
+from speechiq.siq_tasks.catalog.data_sets import list_clips
 from tests import runs
 
 pytestmark = pytest.mark.slow

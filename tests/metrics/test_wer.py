@@ -14,7 +14,6 @@ from speechiq.metrics.words.wer import (
     Errors,
     cer,
     pool,
-    repeats_itself,
     repetition,
     score,
     wer,
@@ -127,7 +126,7 @@ FEW = ["", "very, very, very good", "no no no no", PHRASE * 3, "two thousand 200
 
 @pytest.mark.parametrize(("text", "repeats"), [(text, text in MANY) for text in MANY + FEW])
 def test_a_phrase_many_times_in_a_row_is_repetition_and_what_people_say_thrice_is_none(text, repeats):
-    assert repeats_itself(text) == repeats
+    assert repetition(text, "") == repeats
 
 
 STAMMER = "we've, we've, we've, we've, we've had it"

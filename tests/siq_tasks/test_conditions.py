@@ -285,7 +285,7 @@ def test_tasks_that_ask_something_are_all_but_those_that_want_a_transcript():
     assert silent == {"remember", "understand", "distance", "transcribe"}
     for name in silent:
         with pytest.raises(SpeechIQError, match=r"listen=muted: task T asks no question .*; name tasks with questions"):
-            check_listen("T", {"task_type": name, "listen": "muted"})
+            check_listen({"task": "T", "metadata": {"task_type": name, "listen": "muted"}})
 
 
 def test_siq_eval_refuses_an_unknown_variant_before_it_reads_anything(tmp_path):

@@ -9,8 +9,7 @@ import pytest
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.overview import describe_data_set
-from speechiq.siq_tasks.index import list_clips
+from speechiq.siq_tasks.catalog.data_sets import describe_data_set, list_clips
 from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
 from tests.debian import fetch_package
 from tests.runs import evaluate

@@ -6,7 +6,7 @@ from lm_eval.tasks import TaskManager
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.command_line import PREFIXES
 from speechiq.metrics.distance.readers import DEFAULT_EMBEDDER
-from speechiq.siq_tasks.catalog.overview import describe_data_set
+from speechiq.siq_tasks.catalog.data_sets import describe_data_set, list_clips, place_questions
 from speechiq.siq_tasks.index import (
     HERE,
     IN_PACKAGE,
@@ -15,11 +15,9 @@ from speechiq.siq_tasks.index import (
     SUITE,
     TaskInfo,
     data_sets,
-    list_clips,
     list_language_tasks,
     list_names,
     list_tasks,
-    place_questions,
     read_task,
 )
 from tests.conftest import run

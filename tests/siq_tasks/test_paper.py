@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.index import list_clips, list_tasks
+from speechiq.siq_tasks.catalog.data_sets import list_clips
+from speechiq.siq_tasks.index import list_tasks
 from speechiq.siq_tasks.loaders import bundled
 from tests.commands import siq
 from tests.runs import evaluate

@@ -3,7 +3,7 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.overview import describe_data_set
+from speechiq.siq_tasks.catalog.data_sets import describe_data_set
 from speechiq.siq_tasks.index import HERE, list_tasks
 from tests.cards.tables import find_card, names, read_card, write_card
 from tests.runs import load_task

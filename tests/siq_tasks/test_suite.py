@@ -7,7 +7,8 @@ import pytest
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.index import IN_PACKAGE, data_sets, list_clips, list_tasks
+from speechiq.siq_tasks.catalog.data_sets import list_clips
+from speechiq.siq_tasks.index import IN_PACKAGE, data_sets, list_tasks
 from speechiq.siq_tasks.loaders import bundled
 from tests.runs import evaluate, load_task
 from tests.siq_tasks.conftest import Hub

@@ -7,9 +7,9 @@ from lm_eval.tasks._yaml_loader import load_yaml
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.hf_audio import HFAudio
+from speechiq.siq_tasks.catalog.data_sets import describe_data_set
 from speechiq.siq_tasks.catalog.folders import list_contents
 from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.index import HERE, resolve_folder
 from tests import runs

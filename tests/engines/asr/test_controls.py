@@ -8,7 +8,7 @@ from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.controls import TranscriptFile
-from speechiq.siq_tasks.index import list_clips
+from speechiq.siq_tasks.catalog.data_sets import list_clips
 from tests.engines.opener import open_engine
 from tests.records import named, texts
 

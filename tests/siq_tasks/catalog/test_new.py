@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from speechiq.cli.main import app
 from speechiq.core.errors import SpeechIQError
+from speechiq.siq_tasks.catalog.data_sets import describe_data_set, list_clips
 from speechiq.siq_tasks.catalog.new import create
-from speechiq.siq_tasks.catalog.overview import describe_data_set
 from speechiq.siq_tasks.catalog.sources import check_sources
-from speechiq.siq_tasks.index import HERE, join_metadata, list_clips, read_task, resolve_folder
+from speechiq.siq_tasks.index import HERE, join_metadata, read_task, resolve_folder
 from tests.commands import refusal, siq
 from tests.conftest import full_disk, run
 from tests.runs import evaluate

@@ -122,7 +122,7 @@ def test_rows_that_cannot_make_a_test_are_named(own_cache, tmp_path, given, meta
 
 
 def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch, tmp_path):
-    program = "from speechiq.siq_tasks.index import list_clips; list_clips('earnings22')"
+    program = "from speechiq.siq_tasks.catalog.data_sets import list_clips; list_clips('earnings22')"
     done = run("python", "-c", program, env=os.environ | {"HF_HUB_OFFLINE": "1"})
     assert "cannot be loaded and is not in the cache" in done.stderr.splitlines()[-1]
     assert "--metadata dataset_path=FOLDER" in done.stderr.splitlines()[-1]

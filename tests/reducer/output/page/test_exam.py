@@ -7,7 +7,7 @@ import pytest
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page import exam as pages
-from speechiq.siq_tasks.index import list_clips
+from speechiq.siq_tasks.catalog.data_sets import list_clips
 from speechiq.siq_tasks.questions.exam import Asked, build_exam, read_saved
 
 COMMAND = "siq eval people:NAME.jsonl --tasks siq_demo --output runs/people"

@@ -1,7 +1,9 @@
-"""Describe the clips, questions and columns of a data set, for `siq list tasks`."""
+"""Find the task of a data set by its name or folder, list its clips, and describe it for `siq list tasks`."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,80 @@ from msgspec.structs import asdict
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.ids import complete_ids
+from speechiq.core.files.plain import exists
+from speechiq.core.ids import check_plain, complete_ids
+from speechiq.core.suggestions import did_you_mean
 from speechiq.metrics.settings import read_record
-from speechiq.siq_tasks.index import HERE, LEVELS, RECORDING, list_clips, read_one_task
+from speechiq.siq_tasks.index import HERE, LEVELS, ONE_TASK, RECORDING, data_sets, read_index, read_task, resolve_folder
 from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_choice import QUESTIONS
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
-from speechiq.siq_tasks.questions.file import PER_CLIP, find_questions, read_questions
+from speechiq.siq_tasks.questions.file import PER_CLIP, find_questions, place_of, read_questions
+
+#: Loaders that a task may name; no other code that a task folder names is imported.
+LOADERS = (
+    "speechiq.siq_tasks.loaders.clips.load",
+    "speechiq.siq_tasks.loaders.bundled.load",
+    "speechiq.siq_tasks.loaders.passages.load",
+)
+
+
+def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
+    """Return the task Remember of a data set, or its only task, and its file; see `check_task`."""
+    own = {name: entry for name, entry in read_index().items() if entry.task["metadata"].get("dataset") == dataset}
+    if own:
+        found = own.get(f"siq_{dataset}_remember") or next(iter(own.values()))
+        return found.file, check_task(found.file, found.task)
+    for file in sorted(Path(dataset).glob(ONE_TASK)) if exists(Path(dataset)) else ():
+        return file, check_task(file)
+    raise SpeechIQError(
+        dataset,
+        "no such data set",
+        f"{did_you_mean(dataset, data_sets())}known are {', '.join(data_sets())}, and folders that `siq data new` made",
+    )
+
+
+def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the task in a file, or one that includes the file, with the paths of its metadata; refuse others."""
+    task = read_task(file) if task is None else task
+    about, loader = task.get("metadata"), task.get("custom_dataset")
+    if not isinstance(about, dict) or not all(isinstance(key, str) for key in about):
+        raise SpeechIQError(file, f"metadata: {about!r:.80} is not a mapping", "write one key: value per line")
+    check_plain(about.get("dataset"), f"{file}: metadata.dataset")
+    if loader not in LOADERS:
+        raise SpeechIQError(
+            file,
+            f"custom_dataset: {loader!r:.80} is not a loader of speechiq, and `siq` runs no code that a task folder "
+            "names",
+            f"use {LOADERS[0]}",
+        )
+    return task | {"metadata": resolve_folder(about, file)}
+
+
+def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
+    """Return the clips of a data set's tasks: `id`, `text` and the items of a clip; metadata such as `subset` count."""
+    _, task = read_one_task(dataset)
+    loader = import_module(task["custom_dataset"].rpartition(".")[0])
+    clips: list[dict[str, Any]] = loader.list_clips(**task["metadata"] | given)
+    return clips
+
+
+def place_questions(dataset: str) -> Path:
+    """Return the question file that the tasks of a data set, or in a folder that `siq data new` made, read.
+
+    A question file in another folder, to which `siq data questions` would write, is refused.
+    """
+    file, task = read_one_task(dataset)
+    questions, folder = task["metadata"].get("questions"), Path(os.path.realpath(file.parent))
+    if questions is None:
+        return place_of(dataset)
+    if Path(os.path.realpath(str(questions))).parent != folder:
+        raise SpeechIQError(
+            file,
+            f"metadata.questions: {questions!s:.200} is not in the folder of the tasks",
+            "correct it, or name the file with --output",
+        )
+    return Path(questions)
 
 
 def describe_data_set(dataset: str, *, fetch: bool = False) -> Iterator[str]:
