@@ -300,7 +300,7 @@ def write_ranking(
     The page works offline and names no system; equal transcripts are one card. Clips are chosen at random among those
     on which transcripts differ. Each person saves a file for `siq paper correlate RUNS --ranks FILE`.
     """
-    from speechiq.reducer.output.page.rank_page import render_ranking
+    from speechiq.reducer.output.page.review import render_ranking
 
     page = choose_file(output, (".html", ".htm"), force, "the page is one file", "name one, such as rank.html")
     systems = read_systems(runs, allow_mismatch)

@@ -53,7 +53,7 @@ def write_exam(
     from speechiq.cli.evaluation.checks import check_plan
     from speechiq.harness_patch.exam import open_exam
     from speechiq.harness_patch.plan import Plan, eval_command
-    from speechiq.reducer.output.page.exam import render_exam
+    from speechiq.reducer.output.page.review import render_exam
 
     endings = (".html", ".htm")
     page = choose_file([output], endings, force, "the exam is a page", "name one such as exam.html")

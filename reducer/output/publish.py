@@ -16,7 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.page import Page, check_page, write_page
 from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folder, is_folder, refuse_same, write_whole
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.output import latex, markup
+from speechiq.reducer.output.markup import as_latex, as_markdown
 from speechiq.reducer.output.terminal import choose_notes, open_console, print_grid, print_unbroken
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats.estimate import plain
@@ -90,7 +90,7 @@ def as_text(result: StudyResult, format: str, about: Mapping[str, Any]) -> str:
     if format == "csv":
         rows = result.grids[0].records() if result.rows is None else result.rows
         return as_csv([flatten(row) | as_columns(about) for row in rows])
-    write = {"markdown": markup.as_markdown, "latex": latex.as_latex}[format]
+    write = {"markdown": as_markdown, "latex": as_latex}[format]
     return "\n".join(map(write, result.grids))
 
 

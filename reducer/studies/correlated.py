@@ -31,22 +31,17 @@ WRITTEN = "remember"
 COEFFICIENTS = ("pearson", "spearman", "kendall")
 
 
-class Coefficient(NamedTuple):
-    """Hold one coefficient from -1 to 1, and its two-sided p-value for no association; both may be undefined (NaN)."""
-
-    estimate: Estimate
-    p: float
-
-
-def correlate(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Coefficient]:
+def correlate(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, tuple[Estimate, float]]:
     """Return how well two lists of scores of the same systems agree; in both, more is better.
+
+    Each coefficient, from -1 to 1, is followed by its two-sided p-value for no association.
 
     Intervals are Fisher's for Pearson, those of Bonett and Wright (2000) for Spearman, and those of Fieller, Hartley
     and Pearson (1957) for Kendall. They cover the choice of the systems, not that of the clips. A coefficient is
     undefined if one of the lists has one value only, its interval for fewer than `FEWEST` systems.
 
     >>> correlation = correlate([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
-    >>> [round(coefficient.estimate.value, 2) for coefficient in correlation.values()]
+    >>> [round(coefficient.value, 2) for coefficient, p in correlation.values()]
     [0.9, 0.9, 0.8]
     """
     from scipy import stats
@@ -62,20 +57,20 @@ def correlate(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, Coeff
 
 def _coefficient(
     test: Callable[..., tuple[float, float]], a: np.ndarray, b: np.ndarray, error: Callable[[float], float]
-) -> Coefficient:
-    """Return a coefficient; `error` gives the standard error of its Fisher transform."""
+) -> tuple[Estimate, float]:
+    """Return a coefficient and its p-value; `error` gives the standard error of its Fisher transform."""
     from scipy.special import ndtri
 
     n = len(a)
     if n < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return Coefficient(UNDEFINED, math.nan)
+        return UNDEFINED, math.nan
     value, p = map(float, test(a, b))
     if n < FEWEST:
-        return Coefficient(Estimate(value, n=n, clusters=n), p)
+        return Estimate(value, n=n, clusters=n), p
     if abs(value) >= 1:
-        return Coefficient(Estimate(value, value, value, n, n), p)
+        return Estimate(value, value, value, n, n), p
     middle, half = math.atanh(value), float(ndtri((1 + CONFIDENCE) / 2)) * error(value)
-    return Coefficient(Estimate(value, math.tanh(middle - half), math.tanh(middle + half), n, n), p)
+    return Estimate(value, math.tanh(middle - half), math.tanh(middle + half), n, n), p
 
 
 class SystemScores(NamedTuple):
@@ -134,8 +129,8 @@ def correlate_ranks(
     records = []
     for metric, scored in compared.items():
         cells: dict[str, Cell] = {"metric": metric, "systems": len(systems), "clips": scored.clips}
-        for name, coefficient in correlate(truth, [scored.scores[system] for system in systems]).items():
-            cells |= {name: coefficient.estimate, f"{name}_p": coefficient.p}
+        for name, (coefficient, p) in correlate(truth, [scored.scores[system] for system in systems]).items():
+            cells |= {name: coefficient, f"{name}_p": p}
         records.append(cells)
     grid = _as_grid(records, first, len(systems), notes)
     return StudyResult("speechiq-correlation", [grid], {"ranks": first, "correlations": records})

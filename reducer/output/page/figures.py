@@ -67,7 +67,7 @@ def bell_curve(labels: Sequence[str], siq: np.ndarray, controls: Sequence[bool],
         fillcolor=SOFT,
         hoverinfo="skip",
     )
-    figure = go.Figure([curve, _systems(siq, _density(siq), labels, controls, hover)])
+    figure = go.Figure([curve, draw_systems(siq, _density(siq), labels, controls, hover)])
     figure.update_layout(template=STYLE, height=340)
     figure.update_xaxes(range=[low, high], tickvals=[55, 70, 85, 100, 115, 130, 145], title_text="Speech IQ")
     figure.update_yaxes(visible=False, range=[0, 1.12])
@@ -126,7 +126,7 @@ def against_wer(
     chance: float | None = None,
 ) -> go.Figure:
     """Return each system's word error rate against its similarity or accuracy, per cent."""
-    figure = go.Figure(_systems(wer, score, labels, controls, hover))
+    figure = go.Figure(draw_systems(wer, score, labels, controls, hover))
     figure.update_layout(template=STYLE, height=360)
     figure.update_xaxes(title_text="Word error rate, %", rangemode="tozero", range=_padded(wer))
     figure.update_yaxes(title_text=title, range=_padded(np.append(score, [] if chance is None else chance)))
@@ -169,7 +169,7 @@ def against_size(
         hoverinfo="skip",
     )
     hover = [f"{label}\n{axis} {size:.3g}: {score:.2f}" for label, size, score in zip(labels, x, y, strict=True)]
-    figure = go.Figure([line, _systems(x, y, labels, [False] * len(x), hover)])
+    figure = go.Figure([line, draw_systems(x, y, labels, [False] * len(x), hover)])
     figure.update_layout(template=STYLE, height=420)
     figure.update_xaxes(title_text=escape(axis), type="log", nticks=7, tickformat=".3~g", range=_padded(np.log10(x)))
     figure.update_yaxes(title_text=escape(title), range=_padded(y))
@@ -203,15 +203,7 @@ def draw_scores(
     points = go.Scatter(
         x=[round(value, 4) for value in values],
         y=list(labels),
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [round(high - value, 4) for value, (_, high) in zip(values, ends, strict=True)],
-            "arrayminus": [round(value - low, 4) for value, (low, _) in zip(values, ends, strict=True)],
-            "color": MUTED,
-            "thickness": 1.5,
-            "width": 0,
-        },
+        error_x=error_bars(values, ends) | {"color": MUTED, "thickness": 1.5, "width": 0},
         mode="markers",
         marker=_marker(controls),
         hovertemplate="%{y}: %{x:.2f}<extra></extra>",
@@ -223,7 +215,14 @@ def draw_scores(
     return figure
 
 
-def _systems(
+def error_bars(values: Sequence[float], ends: Sequence[Sequence[float]]) -> dict[str, Any]:
+    """Return the intervals of some values as plotly draws them; one that is unknown has no length."""
+    low, high = np.reshape(ends, (-1, 2)).T
+    above, below = np.nan_to_num([high - values, values - low]).round(4).tolist()
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
+
+
+def draw_systems(
     x: np.ndarray, y: np.ndarray, labels: Sequence[str], controls: Sequence[bool], hover: Sequence[str]
 ) -> go.Scatter:
     """Return one marker per system, hollow for a control."""

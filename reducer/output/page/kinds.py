@@ -1,6 +1,5 @@
 """Draw scores by the kind of the system (paper, Figures 3-5), and against size, cost, speed and latency."""
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -12,7 +11,7 @@ from plotly.subplots import make_subplots
 
 from speechiq.engines.base import CASCADE, CONTROL, CORRECTED, END_TO_END, PERSON, RECOGNIZER
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
-from speechiq.reducer.output.page.figures import FEWEST_SIZES, INK, MARGIN, STYLE, against_size, escape
+from speechiq.reducer.output.page.figures import FEWEST_SIZES, INK, MARGIN, STYLE, against_size, error_bars, escape
 from speechiq.reducer.output.page.page import HEIGHT, Section, link_to
 from speechiq.reducer.output.page.study import Study
 from speechiq.reducer.output.page.tables import list_all_tasks
@@ -105,9 +104,7 @@ def draw_bars(sets: Mapping[str, Sequence[Bar]], unit: str) -> go.Figure:
 def _trace(bars: Mapping[int, Bar], kind: str, *, is_named: bool) -> go.Bar:
     """Return the bars of a kind at their places, from the top."""
     scores = [bar.score for bar in bars.values()]
-    above = [_length(score.high - score.value) for score in scores]
-    below = [_length(score.value - score.low) for score in scores]
-    error = {"type": "data", "symmetric": False, "array": above, "arrayminus": below}
+    error = error_bars([score.value for score in scores], [score.ends for score in scores])
     return go.Bar(
         x=[round(score.value, 4) for score in scores],
         y=[*bars],
@@ -121,11 +118,6 @@ def _trace(bars: Mapping[int, Bar], kind: str, *, is_named: bool) -> go.Bar:
         customdata=[escape(bar.label) for bar in bars.values()],
         hovertemplate="%{customdata}: %{x:.2f}<extra></extra>",
     )
-
-
-def _length(width: float) -> float:
-    """Return the part of an interval on one side; 0 without one."""
-    return 0.0 if math.isnan(width) else round(width, 4)
 
 
 TRADEOFFS = "No system beats those on the line in both the score and the number that it is drawn against."

@@ -1,26 +1,34 @@
-"""Make the pages on which a person judges items one by one, offline: answers, pairs of answers, and questions."""
+"""Make the pages that people fill in, offline: items to judge one by one, transcripts to rank, and the exam.
+
+The exam has neither references nor right letters, and its sounds inside, as the samples that systems get, in FLAC.
+"""
 
 import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import msgspec
 
+from speechiq.core.clip import Clip
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import content_sha256
+from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.metrics.judge.rubric import Rubric
-from speechiq.metrics.letters.options import LETTERS
-from speechiq.reducer.output.page.clips import find_sounds
-from speechiq.reducer.output.page.page import Section, render
+from speechiq.metrics.letters.options import ALPHABET, LETTERS
+from speechiq.reducer.output.page.clips import encode_sound, find_sounds
+from speechiq.reducer.output.page.page import LARGEST, Section, render
 from speechiq.reducer.runs.human_scores import StoredJudge
 from speechiq.reducer.runs.judged import JudgedRow, read_item
+from speechiq.reducer.studies.people_ranks import ClipCards
 from speechiq.reducer.studies.prediction.labels import Exchange
 from speechiq.reducer.studies.unanswerable import VERDICTS
+from speechiq.siq_tasks.questions.exam import Exam, ExamClip
 
-SCRIPTS = ("base", "address", "theme", "downloads", "review")
+SCRIPTS = ("base", "address", "theme", "downloads")
 
 
 class ReviewText(msgspec.Struct, frozen=True):
@@ -150,7 +158,9 @@ def _render(
 ) -> str:
     section = Section("review", "Items", "review_page", {"review": review, "intro": intro, "command": command})
     data = {"review": review.data, "sounds": sounds or {}}
-    return render([section], SCRIPTS, title=title, lead=lead, made=made or {}, data=data, plots=False, links={})
+    return render(
+        [section], (*SCRIPTS, "review"), title=title, lead=lead, made=made or {}, data=data, plots=False, links={}
+    )
 
 
 def review_questions(candidates: Sequence[Mapping[str, Any]]) -> Review:
@@ -259,3 +269,79 @@ def _ask_verdict(row: Mapping[str, Any]) -> Item:
         clip=row["id"],
         scope=f"{row['question_id']} {row['answer']}",
     )
+
+
+def render_ranking(clips: Sequence[ClipCards]) -> str:
+    """Return the page; neither its text nor its data name a system."""
+    section = Section("ranking", "Clips", "ranks_page", {"count": len(clips)})
+    sounds = find_sounds({clip.clip: clip.audio for clip in clips})
+    return render(
+        [section],
+        (*SCRIPTS, "ranks"),
+        title="Rank the transcripts",
+        lead=f"{count_of(len(clips), 'clip')}, each with the transcripts of several anonymous systems in random order. "
+        "Put them in order: the one that is closest to the reference first.",
+        made={"Page": _name_maker()},
+        data={"ranking": [_describe_cards(clip) for clip in clips], "sounds": sounds},
+        plots=False,
+        links={},
+    )
+
+
+def _describe_cards(clip: ClipCards) -> dict[str, Any]:
+    """Return the data of the script about a clip; the key is that of its ranks in the browser."""
+    content = {
+        "id": clip.clip,
+        "reference": clip.reference,
+        "cards": [{"id": card, "text": text} for card, text in clip.texts.items()],
+    }
+    return content | {"key": shorten(content_sha256(content))}
+
+
+def render_exam(exam: Exam, tasks: Sequence[str], command: str) -> str:
+    """Return the page of an exam; it states the tasks, and the command that scores what a person saves."""
+    size = count_of(len(exam.clips), "clip")
+    if exam.questions:
+        size += f", {count_of(exam.questions, 'question')}"
+    made = {
+        "Tasks": f"{', '.join(tasks)} ({size})",
+        "Page": _name_maker(),
+        "Command": command,
+    }
+    return render(
+        [Section("exam", "Exam", "exam", {"exam": exam, "size": size})],
+        ("base", "theme", "downloads", "exam"),
+        title="Listening exam",
+        lead="Listen to each clip, write down what is said, then answer its questions."
+        if exam.questions
+        else "Listen to each clip, and write down what is said.",
+        made=made,
+        data={"exam": describe_exam(exam.clips), "sounds": _encode_all(exam.sounds)},
+        plots=False,
+        links={},
+    )
+
+
+def describe_exam(clips: Sequence[ExamClip]) -> dict[str, object]:
+    """Return the data of the script: the clips, the letters, and a key for the entries of this exam in a browser."""
+    plain = msgspec.to_builtins(clips)
+    return {"clips": plain, "letters": ALPHABET, "key": content_sha256(plain)[:16]}
+
+
+def _encode_all(sounds: Mapping[str, Clip]) -> dict[str, str]:
+    """Return the address of each sound; refuse more than a page can have."""
+    found, size = dict[str, str](), 0
+    for name, clip in sounds.items():
+        found[name] = encode_sound(clip.samples, "FLAC", "PCM_16")
+        size += len(found[name])
+        if size > LARGEST:
+            raise SpeechIQError(
+                f"exam of {len(sounds)} clips",
+                f"the sound of {len(found)} of them has more than {LARGEST / 1e6:.0f} MB, too much for one page",
+                "choose fewer clips with --limit",
+            )
+    return found
+
+
+def _name_maker() -> str:
+    return f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}"

@@ -10,15 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
-from speechiq.reducer.output.page.figures import (
-    ACCENT,
-    HALO,
-    INK,
-    MUTED,
-    SOFT,
-    STYLE,
-    escape,
-)
+from speechiq.reducer.output.page.figures import INK, MUTED, SOFT, STYLE, draw_systems, error_bars, escape
 from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
 from speechiq.reducer.output.side_tables import (
@@ -124,27 +116,19 @@ def _size_ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def _sized_systems(study: SizeStudy) -> go.Scatter:
-    values = np.array([system.siq[:3] for system in study.systems])
-    bars = None
-    if not np.isnan(values).any():
-        above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
-        bars = {"type": "data", "array": above.round(4).tolist(), "arrayminus": below.round(4).tolist()}
-        bars |= {"symmetric": False, "color": MUTED, "thickness": 1, "width": 3}
-    names = [system.system for system in study.systems]
-    hover = [f"{escape(each.system)}<br>SIQ given size {each.given_size.value:.1f}" for each in study.systems]
-    return go.Scatter(
-        x=[round(math.log10(system.size.value), 4) for system in study.systems],
-        y=values[:, 0].round(4).tolist(),
-        mode="markers+text",
-        text=[""] * len(names),
-        textfont={"color": INK, "size": 13, "shadow": HALO},
-        cliponaxis=False,
-        marker={"color": ACCENT, "size": 10},
-        error_y=bars,
-        hovertext=hover,
-        hovertemplate="%{hovertext}, SIQ %{y:.1f}<extra></extra>",
-        meta={"labels": [escape(label) for label in short_names(names)]},
+    siq = [system.siq for system in study.systems]
+    hover = [
+        f"{each.system}\nSIQ given size {each.given_size.value:.1f}, SIQ {each.siq.value:.1f}" for each in study.systems
+    ]
+    marks = draw_systems(
+        np.log10([system.size.value for system in study.systems]).round(4),
+        np.array([each.value for each in siq]).round(4),
+        short_names([system.system for system in study.systems]),
+        [False] * len(siq),
+        hover,
     )
+    bars = error_bars([each.value for each in siq], [each.ends for each in siq])
+    return marks.update(error_y=bars | {"color": MUTED, "thickness": 1, "width": 3})
 
 
 def _render_robustness(result: StudyResult, studies: Sequence[Robustness], made: Mapping[str, str]) -> str:
@@ -287,22 +271,18 @@ def _curves_chart(curves: Sequence[Curve]) -> go.Figure:
 
 
 def _line(curve: Curve, name: str, places: Sequence[float], number: int) -> go.Scatter:
-    values = np.array([point.score[:3] for point in curve.points])
     color = COLORS[number % len(COLORS)]
-    bars = None
-    if not np.isnan(values).any():
-        above, below = values[:, 2] - values[:, 0], values[:, 0] - values[:, 1]
-        bars = {"array": above.round(4).tolist(), "arrayminus": below.round(4).tolist(), "symmetric": False}
-        bars |= {"type": "data", "color": color, "thickness": 1.25, "width": 3}
+    values = [point.score.value for point in curve.points]
+    bars = error_bars(values, [point.score.ends for point in curve.points])
     return go.Scatter(
         x=[round(place, 4) for place in places],
-        y=values[:, 0].round(4).tolist(),
+        y=[round(value, 4) for value in values],
         name=escape(name),
         text=[escape(point.run.label) for point in curve.points],
         mode="lines+markers",
         line={"color": color, "width": 2},
         marker={"symbol": SYMBOLS[number % len(SYMBOLS)], "size": 8, "color": color},
-        error_y=bars,
+        error_y=bars | {"color": color, "thickness": 1.25, "width": 3},
         hovertemplate=f"{escape(curve.system)}<br>%{{text}}: %{{y:.2f}}<extra></extra>",
     )
 

@@ -19,7 +19,6 @@ from speechiq.reducer.output.page.tables import likely_ranks
 from speechiq.reducer.output.published.folder import folder_of_system
 from speechiq.reducer.output.published.record import ENDING, SEED, unpack_rows
 from speechiq.reducer.output.published.schema import ROWS, CategoryRecord, Result, ScoreRecord, SuiteRecord
-from speechiq.reducer.output.scoreboard_records import read_estimate
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT, score_column
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
@@ -73,8 +72,7 @@ class BoardEntry(NamedTuple):
         """Return a score of a category, or without one of several, as its column has it; a reason if withdrawn."""
         if reason := self.find_withdrawal(suite, category):
             return Markup('<span class="unknown">withdrawn</span><small>{}</small>').format(reason)
-        ends = None if score.low is None or score.high is None else (score.low, score.high)
-        return read_estimate(score.value, ends)
+        return score.estimate
 
 
 class BoardPart(NamedTuple):

@@ -1,6 +1,5 @@
 """Check a folder of results: each by itself, and all together for other items and copied rows."""
 
-import math
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -20,7 +19,6 @@ from speechiq.reducer.runs.measure import differences
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import SHIPPED, Norms
-from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 
 #: Share of rows with a fraction that two systems do not have in common, from so many rows on.
@@ -168,10 +166,6 @@ def _list_fractions(each: CheckedFolder) -> set[tuple[Any, ...]]:
     return fractions
 
 
-def _known(number: float | None) -> float:
-    return math.nan if number is None else number
-
-
 def _row(each: CheckedFolder) -> dict[str, Any]:
     result = each.result
     if result is None:
@@ -180,7 +174,7 @@ def _row(each: CheckedFolder) -> dict[str, Any]:
     return {
         "system": result.system,
         "date": result.date[:10],
-        "siq": Estimate(_known(siq.value), _known(siq.low), _known(siq.high)) if siq else None,
+        "siq": siq.estimate if siq else None,
         "suites": ", ".join(result.suites),
         "rows": sum(task.rows.count for task in result.tasks),
         "texts": "yes" if all(task.rows.texts for task in result.tasks) else "no",

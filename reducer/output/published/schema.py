@@ -1,10 +1,13 @@
 """Define the form of a published result: one system, one date (docs/how-to/publish.md describes the fields)."""
 
+import math
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+
+from speechiq.reducer.stats.estimate import Estimate
 
 SCHEMA, VERSION = "speechiq-result", 1
 FILE, ROWS, NORMS = "result.json", "rows", "norms"
@@ -43,6 +46,12 @@ class ScoreRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: float | None
     low: float | None
     high: float | None
+
+    @property
+    def estimate(self) -> Estimate:
+        """Return the score, in which NaN is not defined."""
+        value, low, high = (math.nan if each is None else each for each in (self.value, self.low, self.high))
+        return Estimate(value, low, high)
 
 
 class CategoryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

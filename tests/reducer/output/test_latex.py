@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from speechiq.reducer.output.latex import as_latex, escape_latex
+from speechiq.reducer.output.markup import as_latex, escape_latex
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Column, Grid
 from tests.reducer.output.test_markup import HOSTILE, table_of

@@ -7,7 +7,7 @@ import math
 
 from rich.console import Console
 
-from speechiq.reducer.output import latex, markup
+from speechiq.reducer.output import markup
 from speechiq.reducer.output.publish import as_text
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.stats.estimate import Estimate
@@ -76,7 +76,7 @@ def test_stages_that_all_systems_share_stand_above_the_table_once():
 def test_markdown_and_latex_escape_cells():
     text = markup.as_markdown(GRID)
     assert r"\[red\]a\[/\]\|b" in text and "12.50<br>10.0 to 25.0<br>+0.50" in text
-    text = latex.as_latex(GRID)
+    text = markup.as_latex(GRID)
     assert r"{\textbar{}" not in text and r"{WER \%} & 95 \% interval & {Z}" in text
 
 

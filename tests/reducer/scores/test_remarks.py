@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import as_grid, as_json, rank, read_systems
 from speechiq.reducer.output.harness import as_harness
-from speechiq.reducer.output.latex import as_latex
-from speechiq.reducer.output.markup import as_markdown
+from speechiq.reducer.output.markup import as_latex, as_markdown
 from speechiq.reducer.output.publish import as_csv
 from speechiq.reducer.output.scoreboard_records import csv_rows, rows_of
 from speechiq.reducer.scores import norms

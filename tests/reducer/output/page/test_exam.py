@@ -6,7 +6,7 @@ import pytest
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.output.page import exam as pages
+from speechiq.reducer.output.page import review as pages
 from speechiq.siq_tasks.catalog.data_sets import list_clips
 from speechiq.siq_tasks.questions.exam import Asked, build_exam, read_saved
 
