@@ -35,8 +35,6 @@ class Bars(NamedTuple):
         std: Column -> its standard error, shape (systems,).
         z: Level -> interval of Z_j; this and what follows is empty without a scale.
         siq_std: Standard error of SIQ, shape (systems,).
-        ranks: Probability of each rank, shape (systems, ranks from 1). Equal systems share the best of their ranks,
-            so that rows sum to 1 and columns need not.
         siq_draws: SIQ of each draw, shape (draws, systems).
     """
 
@@ -48,8 +46,15 @@ class Bars(NamedTuple):
     z: Mapping[str, Interval] = MappingProxyType({})
     siq: Interval = Interval(NOTHING, NOTHING)
     siq_std: np.ndarray = NOTHING
-    ranks: np.ndarray = NOTHING
     siq_draws: np.ndarray = NOTHING
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Return the probability of each rank, shape (systems, ranks from 1); needs a scale.
+
+        Equal systems share the best of their ranks, so that rows sum to 1 and columns need not.
+        """
+        return rank_probabilities(self.siq_draws)
 
 
 def resample(
@@ -70,7 +75,6 @@ def resample(
         z=drawn.z_intervals,
         siq=drawn.siq_interval,
         siq_std=drawn.siq.std(axis=0, ddof=1) * Clips.of(pool).stretch,
-        ranks=rank_probabilities(drawn.siq),
         siq_draws=drawn.siq,
     )
 
@@ -78,7 +82,7 @@ def resample(
 def rank_probabilities(siq: np.ndarray) -> np.ndarray:
     """Return the probability of each rank from 1, shape (systems, ranks), from SIQ of shape (draws, systems)."""
     ranks = competition_ranks(siq)
-    return np.asarray((ranks[..., None] == np.arange(1, siq.shape[1] + 1)).mean(axis=0))
+    return np.stack([(ranks == rank).mean(axis=0) for rank in range(1, siq.shape[1] + 1)], axis=1)
 
 
 def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:

@@ -3,8 +3,8 @@
 Also say what the clip weights of eq. 4 do to a level: a clip that decides it, an order that is not that of means.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from operator import itemgetter
 from types import MappingProxyType
 from typing import NamedTuple
@@ -359,13 +359,13 @@ def describe_weights(pool: ScoreMatrix, scores: Scores, ranked: Sequence[int], o
         ranked: The rows of the systems whose order counts.
         own_scale: Whether the pool sets its scale, so that leaving a clip out sets another.
     """
-    heaviest, pairs = find_heaviest(pool, scores.scale), [*combinations(ranked, 2)]
+    heaviest, pairs = find_heaviest(pool, scores.scale), math.comb(len(ranked), 2)
     for level, clips in pool.clips.items():
         parts = []
-        reordered = [pair for pair in pairs if _is_reordered(scores.levels[level], *pair)]
+        reordered = _list_reordered(scores.levels[level], ranked)
         if reordered:
             shown = _describe_order(pool, scores, level, reordered)
-            parts.append(f"Z orders {len(reordered)} of {len(pairs)} pairs of systems otherwise than the mean: {shown}")
+            parts.append(f"Z orders {len(reordered)} of {pairs} pairs of systems otherwise than the mean: {shown}")
         if heaviest[level].share > max(HEAVY, 2 / len(clips)):
             effect = _describe_effect(pool, scores, level) if own_scale else ""
             share = f"{100 * heaviest[level].share:.0f} %"
@@ -379,14 +379,15 @@ def _separates_by_z(pool: ScoreMatrix, scale: Scale, level: str, rows: Sequence[
     return separates(weighted, pool.number_clusters(level))
 
 
-def _is_reordered(scores: LevelScores, a: int, b: int) -> bool:
-    """Return whether the better of two systems by the mean is not the better one by Z; a tie has no better one."""
-    by_mean, by_z = (
-        scores.raw[a] - scores.raw[b],
-        np.round(scores.z[a], DECIMALS_OF_Z) - np.round(scores.z[b], DECIMALS_OF_Z),
-    )
+def _list_reordered(scores: LevelScores, ranked: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the pairs of systems of which the mean and Z have another one better; a tie has no better one."""
+    rows = np.array(ranked, dtype=int)
+    raw, z = scores.raw[rows], np.round(scores.z[rows], DECIMALS_OF_Z)
+    by_mean, by_z = np.subtract.outer(raw, raw), np.subtract.outer(z, z)
     tied = abs(by_mean) <= ROUNDING
-    return bool(by_z != 0 and (tied or by_mean * by_z < 0))
+    otherwise = (by_z != 0) & (tied | (by_mean * by_z < 0))
+    first, second = np.nonzero(np.triu(otherwise, 1))
+    return list(zip(rows[first].tolist(), rows[second].tolist(), strict=True))
 
 
 def _describe_order(pool: ScoreMatrix, scores: Scores, level: str, reordered: Sequence[tuple[int, int]]) -> str:

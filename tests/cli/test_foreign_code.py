@@ -55,8 +55,8 @@ FOLDERS = {
     ),
     "a function of an installed package": (TASK + "doc_to_text: !function os.getcwd\n", "os.getcwd"),
     "what the package has imported": (
-        TASK + "custom_dataset: !function speechiq.siq_tasks.index.import_module\n",
-        "index.import_module is code that does not come with speechiq",
+        TASK + "custom_dataset: !function speechiq.siq_tasks.catalog.data_sets.import_module\n",
+        "data_sets.import_module is code that does not come with speechiq",
     ),
     "a metric that is a script": (TASK + "metric_list: [{metric: ./own.py}]\n", "./own.py: not a metric of lm-eval"),
     "a metric of lm-eval's name that is a script": (
