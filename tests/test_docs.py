@@ -67,6 +67,11 @@ def check_make(arguments):
     subprocess.run(["make", "--dry-run", *arguments], cwd=ROOT, check=True, capture_output=True)
 
 
+def option_names(engine):
+    """Return the names of all options of an engine."""
+    return set().union(*map(list_names, engine.option_records()))
+
+
 def check_lm_eval(arguments):
     command = arguments[0] if arguments[0] in ("ls", "run", "validate") else "run"
     given = HarnessCLI()._parser.parse_args([command, *arguments[arguments[0] == command :]])
@@ -83,13 +88,13 @@ def check_run(given):
         voice = options.pop("speaks").partition(":")[0]
         speaker = (find_backend("reply", last.engine) if voice == OWN else find_backend("speech", voice)).load()
         spoken = {name for name in options if name.startswith("speaks_")}
-        assert {name.removeprefix("speaks_") for name in spoken} <= speaker.option_names()
+        assert {name.removeprefix("speaks_") for name in spoken} <= option_names(speaker)
         options = {name: value for name, value in options.items() if name not in spoken}
     assert given.model in ("hf-audio", "audio-api") and given.log_samples and given.output_path
     for name in options.keys() - {f"{last.prefix}answer", "store"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
         engine = find_backend(stage.kind, stage.engine).load()
-        assert engine is LMEvalText or name.removeprefix(stage.prefix) in engine.option_names(), name
+        assert engine is LMEvalText or name.removeprefix(stage.prefix) in option_names(engine), name
     check_judge(given.metadata or {})
 
 
@@ -100,7 +105,7 @@ def check_judge(metadata):
         engine = find_backend("text", metadata["judge"].partition(":")[0]).load()
         values = {name.removeprefix("judge_"): value for name, value in given.items()}
         own = list_names(JudgeOptions)
-        assert engine is LMEvalText or values.keys() <= own | engine.option_names()
+        assert engine is LMEvalText or values.keys() <= own | option_names(engine)
         read_options(JudgeOptions, {name: value for name, value in values.items() if name in own}, engine="judge")
 
 

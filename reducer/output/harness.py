@@ -70,7 +70,7 @@ def as_harness(scoreboard: Scoreboard, record: Mapping[str, Any]) -> dict[str, A
 
     Returns:
         `results` has per category its column as lm-eval's own tasks have it (`wer,none` falls with ability), with a
-        standard error, and for the group SIQ or the mean rank, the further columns, and the shares of failures that
+        standard error, and for the group SIQ or the mean rank, the derived columns, and the shares of failures that
         scores hide (`systems.Flags`). Clips without a score are in no sample file; `n-samples` counts them under
         `original`.
     """
@@ -125,13 +125,13 @@ def _task(scoreboard: Scoreboard, category: str) -> str:
 def _describe_group(
     scoreboard: Scoreboard, record: Mapping[str, Any]
 ) -> tuple[dict[str, float | str], dict[str, bool]]:
-    """Return SIQ or the mean rank, further columns, hallucination and failures, and whether higher is better."""
+    """Return SIQ or the mean rank, derived columns, hallucination and failures, and whether higher is better."""
     if scoreboard.scale:
         values = {"siq,none": as_value(record["siq"]), "siq_stderr,none": as_value(record["siq_std"])}
         higher = {"siq": True}
     else:
         values, higher = {"mean_rank,none": as_value(record["mean_rank"])}, {"mean_rank": False}
-    for column, cell in record["further"].items():
+    for column, cell in record["derived"].items():
         values |= _score(column, cell)
         higher[column] = cell["direction"] == "higher"
     if counts := record.get("hallucination"):

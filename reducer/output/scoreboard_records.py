@@ -26,23 +26,25 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
     items without a score, for categories whose measure counts them; `judge` and `reliability` describe the judge of
     categories that have one. The scale of SIQ adds keys.
     """
-    pool, bars, remarks, further = scoreboard.pool, scoreboard.bars, scoreboard.remarks, scoreboard.further
+    pool, bars, remarks, derived = scoreboard.pool, scoreboard.bars, scoreboard.remarks, scoreboard.derived
     content = {
         "measures": {
             category: of.measure.record
             | ({"floor": scoreboard.floors[category]} if category in scoreboard.floors else {})
             for category, of in pool.levels.items()
         },
-        "further": {
+        "derived": {
             column: of.measure.record
-            | {"categories": list(further.members[column]), "items": len(further.systems[0].scores[column])}
-            for column, of in further.levels.items()
+            | {"categories": list(derived.members[column]), "items": len(derived.systems[0].scores[column])}
+            for column, of in derived.levels.items()
         },
         "clips": {category: len(clips) for category, clips in pool.clips.items()},
         "clusters": {category: of.clusters for category, of in remarks.counts.items()},
         "items": {category: of.items for category, of in remarks.counts.items()},
         "limited": {
-            category: {"asked": of.asked, "whole": of.whole} for category, of in remarks.counts.items() if of.limited
+            category: {"evaluated": of.evaluated, "available": of.available}
+            for category, of in remarks.counts.items()
+            if of.limited
         },
         "separates": dict(remarks.separates),
         "separates_by_z": dict(remarks.separates_by_z),
@@ -88,7 +90,7 @@ def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
         }
     rows = []
     for record in rows_of(scoreboard):
-        nested = [record.pop(key) for key in ("categories", "further", "flags")]
+        nested = [record.pop(key) for key in ("categories", "derived", "flags")]
         for cells in (*nested, about, part):
             record |= cells
         rows.append(record)
@@ -167,7 +169,7 @@ def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[st
         "flags": system.flags,
         "mismatches": scoreboard.list_mismatches(row),
         "categories": {category: dict(_cell(scoreboard, category, row)) for category in scoreboard.pool.raw},
-        "further": {column: dict(_cell(scoreboard, column, row)) for column in scoreboard.further.levels},
+        "derived": {column: dict(_cell(scoreboard, column, row)) for column in scoreboard.derived.levels},
     }
     if scoreboard.hallucination:
         rate = scoreboard.hallucination[system.name]
@@ -192,7 +194,7 @@ def _place(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[
 
 def _cell(scoreboard: Scoreboard, column: str, row: int) -> Iterator[tuple[str, Any]]:
     """Yield the parts of the score of a system in a column."""
-    category, bars, holder = scoreboard.columns[column], scoreboard.bars, scoreboard.holder(column, row)
+    category, bars, system = scoreboard.columns[column], scoreboard.bars, scoreboard.find_scored(column, row)
     measure = category.measure
     yield "score", measure.sign * scoreboard.means[column][row]
     yield "direction", measure.direction
@@ -206,8 +208,8 @@ def _cell(scoreboard: Scoreboard, column: str, row: int) -> Iterator[tuple[str, 
     if column in scoreboard.levels:
         yield "rank", _whole(scoreboard.rank_in(column)[row])
     if measure.may_be_undefined:
-        yield "undefined", holder.count_undefined(column)
-    if category.judged and (judges := name_judges(holder.tasks_at(column))):
+        yield "undefined", system.count_undefined(column)
+    if category.judged and (judges := name_judges(system.tasks_at(column))):
         yield "judge", judges
     if column in scoreboard.reliability:
         yield "reliability", scoreboard.reliability[column][row]

@@ -164,13 +164,13 @@ def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[st
         "kind": system.kind.capitalize() or None,
         **record["flags"],
     }
-    for column, cell in {**record["categories"], **record["further"]}.items():
+    for column, cell in {**record["categories"], **record["derived"]}.items():
         # Beside SIQ, which has an interval of its own, categories have none.
         cells[column] = read_estimate(cell["score"], None if scoreboard.has_siq else cell["interval"])
         if "z" in cell:
             cells[f"{column}_z"] = cell["z"]
         if undefined := cell.get("undefined"):
-            items = len(scoreboard.holder(column, row).scores[column])
+            items = len(scoreboard.find_scored(column, row).scores[column])
             word = scoreboard.columns[column].undefined_word
             cells[f"{column}_undefined"] = f"{undefined} of {items} {word}"
     if counts := record.get("hallucination"):
@@ -281,18 +281,18 @@ def _show(measure: Measure, value: float) -> str:
 
 
 def _further_lines(scoreboard: Scoreboard) -> Iterator[str]:
-    """Yield what the further columns are the means of; they do not count for the mean rank."""
-    further = scoreboard.further
+    """Yield what the derived columns are the means of; they do not count for the mean rank."""
+    derived = scoreboard.derived
     lines = []
-    for column in further.levels:
-        items = len(further.systems[0].scores[column])
-        names = further.members[column]
+    for column in derived.levels:
+        items = len(derived.systems[0].scores[column])
+        names = derived.members[column]
         where = "all categories" if len(names) == len(scoreboard.pool.levels) else ", ".join(map(title, names))
         lines.append((title(column), f"mean of the {items} items of {where}, not part of the mean rank"))
     yield from _join_names(lines)
-    beside = {title(column): of for column, of in further.levels.items() if column == of.column}
-    yield from _join_names((name, f"{of.unit}, {of.measure.direction} is better") for name, of in beside.items())
-    for column in further.left_out:
+    extra = {title(column): of for column, of in derived.levels.items() if column == of.column}
+    yield from _join_names((name, f"{of.unit}, {of.measure.direction} is better") for name, of in extra.items())
+    for column in derived.left_out:
         yield f"{title(column)}: not shown, since its categories are scored by different measures"
 
 

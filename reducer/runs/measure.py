@@ -33,7 +33,7 @@ FIX_BY_KEY = {
     "settings": "list the keys of metadata that scores depend on, such as [judge]",
     "suite": "write a plain name of letters, digits, '-', '_' and '.'",
     "category": "write a plain name of letters, digits, '-', '_' and '.'",
-    "aggregate": "list plain names of further columns, which no category has, such as [average]",
+    "aggregate": "list plain names of derived columns, which no category has, such as [average]",
     "extra_columns": "list further columns of the rows, each with column, direction and unit",
     "group_by": "list fields of doc that name the group of an item, such as [noise]",
     "order": "list the categories of the suite in the order of their columns",
@@ -185,7 +185,7 @@ class Category(msgspec.Struct, frozen=True, rename={"name": "category"}):
         item: Fields of `doc` that name what is scored; the first is the clip, which is resampled.
         settings: Further metadata keys on which scores depend.
         usual: The usual column if another one is used, else None.
-        aggregate: Names of further columns, each the micro-average of all categories that name it.
+        aggregate: Names of derived columns, each the micro-average of all categories that name it.
         extra_columns: Further columns of its rows, whose means are shown beside the scores.
         group_by: Fields of `doc` that name the group of an item, such as the kind of noise.
         order: Categories of the suite in the order of their columns; those that are not listed follow by name.

@@ -178,7 +178,7 @@ def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
         if taken := first.keys() & {*task.category.aggregate, *(of.column for of in task.category.extra_columns)}:
             raise SpeechIQError(
                 f"{task.results!r}, task {task.task!r}",
-                f"a further column of category {name!r} is named "
+                f"a derived column of category {name!r} is named "
                 f"{min(taken)!r}, as is a category of suite {task.suite!r}",
                 "rename one of the two",
             )

@@ -82,7 +82,10 @@ def resample(
 def rank_probabilities(siq: np.ndarray) -> np.ndarray:
     """Return the probability of each rank from 1, shape (systems, ranks), from SIQ of shape (draws, systems)."""
     ranks = competition_ranks(siq)
-    return np.stack([(ranks == rank).mean(axis=0) for rank in range(1, siq.shape[1] + 1)], axis=1)
+    shares = np.empty((siq.shape[1], siq.shape[1]))
+    for place in range(siq.shape[1]):
+        shares[:, place] = (ranks == place + 1).mean(axis=0)
+    return shares
 
 
 def resample_raw(pool: ScoreMatrix, *, draws: int = DRAWS, seed: int = 0) -> Bars:

@@ -18,7 +18,7 @@ MeasuredGroups = tuple[tuple[str, ...], tuple[System, ...], int]
 
 
 class DerivedColumns(NamedTuple):
-    """Hold the further columns of a suite: aggregates, from few categories to many, then extra columns.
+    """Hold the derived columns of a suite: aggregates, from few categories to many, then extra columns.
 
     Attributes:
         systems: The systems, scored on these columns instead of on categories; an item ends with its category.
@@ -38,7 +38,7 @@ class DerivedColumns(NamedTuple):
 
 
 def derive_columns(systems: Sequence[System]) -> DerivedColumns:
-    """Return the further columns of systems that were scored on the same items.
+    """Return the derived columns of systems that were scored on the same items.
 
     An aggregate is the micro-average of at least two categories that name it (`aggregate`) and have one measure. A
     column of `extra_columns` has the items of all categories that name it in the same form; rows without a value are
@@ -96,7 +96,7 @@ def _has_score(rows: Table) -> bool:
 
 
 def _find_extra(category: Category, column: str) -> Measure:
-    """Return the further column of a category that has a name."""
+    """Return the derived column of a category that has a name."""
     return next(measure for measure in category.extra_columns if measure.column == column)
 
 

@@ -66,9 +66,9 @@ def rank(
     elif draws:
         scoreboard = scoreboard._replace(bars=resample_raw(scoreboard.pool, draws=draws, seed=seed))
     if scoreboard.bars:
-        further = resample_alone(scoreboard.further.pool, scoreboard.pool, draws=draws, seed=seed)
-        scoreboard.bars.intervals.update(further.intervals)
-        scoreboard.bars.std.update(further.std)
+        derived = resample_alone(scoreboard.derived.pool, scoreboard.pool, draws=draws, seed=seed)
+        scoreboard.bars.intervals.update(derived.intervals)
+        scoreboard.bars.std.update(derived.std)
     return scoreboard
 
 
@@ -92,9 +92,9 @@ def rank_groups(scoreboard: Scoreboard, systems: Sequence[System]) -> Scoreboard
 
 def _describe(suite: str, systems: Sequence[System]) -> Scoreboard:
     """Return the scoreboard of systems in the order of their names, without error bars and scale."""
-    pool, further = align(systems), derive_columns(systems)
-    means = pool.means | further.pool.means
-    return Scoreboard(suite, pool, tuple(systems), further, means, observe(pool, systems))
+    pool, derived = align(systems), derive_columns(systems)
+    means = pool.means | derived.pool.means
+    return Scoreboard(suite, pool, tuple(systems), derived, means, observe(pool, systems))
 
 
 def _add_scale(scoreboard: Scoreboard, rule: Weighting, norms: Norms | None, draws: int, seed: int) -> Scoreboard:
@@ -164,7 +164,7 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
     for column in scoreboard.columns:
         sets[column] = [board for board in boards if column in board.columns]
     columns = [column for column, having in sets.items() if len(having) == len(boards) or not scoreboard.scale]
-    pool, further = scoreboard.pool.restrict(columns), scoreboard.further
+    pool, derived = scoreboard.pool.restrict(columns), scoreboard.derived
     if not pool.raw or (not scoreboard.scale and all(len(sets[category]) < 2 for category in pool.raw)):
         return None
     means = {}
@@ -173,7 +173,7 @@ def macro_average(scoreboard: Scoreboard, parts: Mapping[str, Scoreboard]) -> Sc
     macro = scoreboard._replace(
         pool=pool,
         systems=tuple(system.without_flags() for system in scoreboard.systems),
-        further=further._replace(pool=further.pool.restrict(columns), left_out=()),
+        derived=derived._replace(pool=derived.pool.restrict(columns), left_out=()),
         means=means,
         remarks=NO_REMARKS,
         bars=None,

@@ -64,15 +64,15 @@ class Count(NamedTuple):
         clusters: Number of clusters of the scored clips, which is that of clips if no two clips share one.
         items: Number of items: the clips, or at Apply their questions.
         noun: Name of one item: `clip`, or the last field that names it, such as `question`.
-        asked, whole: Numbers of docs that its tasks were asked, and that they have; None if the runs do not record it.
+        evaluated, available: Numbers of docs that were run, and that its tasks have; None if the runs do not record it.
     """
 
     clips: int
     clusters: int
     items: int
     noun: str = "clip"
-    asked: int | None = None
-    whole: int | None = None
+    evaluated: int | None = None
+    available: int | None = None
 
     @property
     def several(self) -> bool:
@@ -87,7 +87,7 @@ class Count(NamedTuple):
     @property
     def limited(self) -> bool:
         """Return whether only a part of the tasks was asked, as with `--limit`."""
-        return self.asked is not None and self.whole is not None and self.asked < self.whole
+        return self.evaluated is not None and self.available is not None and self.evaluated < self.available
 
 
 class Remarks(NamedTuple):
@@ -169,7 +169,7 @@ class Remarks(NamedTuple):
                 shown.append(f"{title(level)} {count.units}{items}")
             yield f"the levels have different clips: {', '.join(shown)}"
         limited = [
-            f"{title(level)} {count.asked} of {count.whole} {count.noun}s"
+            f"{title(level)} {count.evaluated} of {count.available} {count.noun}s"
             for level, count in self.counts.items()
             if count.limited
         ]
@@ -305,11 +305,11 @@ def _count(level: str, pool: ScoreMatrix, systems: Sequence[System]) -> Count:
         counts = [task.docs for task in system.tasks_at(level) if task.docs]
         if counts:
             totals.append(tuple(map(sum, zip(*counts, strict=True))))
-    asked, whole = min(totals, key=lambda total: total[0] - total[1], default=(None, None))
+    evaluated, available = min(totals, key=lambda total: total[0] - total[1], default=(None, None))
     fields = pool.levels[level].item
     noun = fields[-1].removesuffix("_id") if len(fields) > 1 else "clip"
     clips, clusters = len(pool.clips[level]), pool.count_clusters(level)
-    return Count(clips, clusters, len(systems[0].by_level[level]), noun, asked, whole)
+    return Count(clips, clusters, len(systems[0].by_level[level]), noun, evaluated, available)
 
 
 def title(level: str) -> str:

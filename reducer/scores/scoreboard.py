@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Scoreboard(NamedTuple):
     """Hold the scores of a suite; arrays of shape (systems,) are in the order of the pool. A notebook shows a table.
 
-    A column is a category, or one of `further`, which do not count for ranks. Only systems that process audio have a
+    A column is a category, or one of `derived`, which do not count for ranks. Only systems that process audio have a
     rank: `rank_in`, `places` and `order` decide it for every table, file and page.
 
     Attributes:
@@ -56,7 +56,7 @@ class Scoreboard(NamedTuple):
     suite: str
     pool: ScoreMatrix
     systems: tuple[System, ...]
-    further: DerivedColumns
+    derived: DerivedColumns
     means: dict[str, np.ndarray]
     remarks: Remarks
     mismatches: tuple[Mismatch, ...] = ()
@@ -78,8 +78,8 @@ class Scoreboard(NamedTuple):
 
     @property
     def columns(self) -> dict[str, Category]:
-        """Return column -> how it is scored: the categories, then the further columns."""
-        return {**self.pool.levels, **self.further.levels}
+        """Return column -> how it is scored: the categories, then the derived columns."""
+        return {**self.pool.levels, **self.derived.levels}
 
     @property
     def fields(self) -> list[str]:
@@ -91,9 +91,9 @@ class Scoreboard(NamedTuple):
                     named[name.removeprefix(GROUP)] = None
         return [*named]
 
-    def holder(self, column: str, row: int) -> System:
+    def find_scored(self, column: str, row: int) -> System:
         """Return the system of a row, with the items of a column in its scores."""
-        return (self.further.systems if column in self.further.levels else self.systems)[row]
+        return (self.derived.systems if column in self.derived.levels else self.systems)[row]
 
     def estimate(self, column: str, row: int) -> Estimate:
         """Return the score of the system of a row in the unit of a column, with its interval if there is one."""

@@ -81,7 +81,7 @@ class SystemScores(NamedTuple):
 
 
 def list_scores(scoreboard: Scoreboard) -> dict[str, SystemScores]:
-    """Return metric -> its scores: SIQ if there is one, levels with their columns, further columns, BLEU and chrF."""
+    """Return metric -> its scores: SIQ if there is one, levels with their columns, derived columns, BLEU and chrF."""
     systems, pool = scoreboard.pool.systems, scoreboard.pool
     found = {}
     if scoreboard.has_siq:
@@ -89,7 +89,7 @@ def list_scores(scoreboard: Scoreboard) -> dict[str, SystemScores]:
         found["SIQ"] = SystemScores(dict(zip(systems, scoreboard.siq.tolist(), strict=True)), len(clips))
     for column, category in scoreboard.columns.items():
         name = f"{column} {category.column}" if column in scoreboard.levels else column
-        scored = scoreboard.further.pool if column in scoreboard.further.levels else pool
+        scored = scoreboard.derived.pool if column in scoreboard.derived.levels else pool
         means = dict(zip(systems, scoreboard.means[column].tolist(), strict=True))
         found[name] = SystemScores(means, len(scored.clips[column]))
     return found | score_texts(scoreboard.systems, pool.clips.get(WRITTEN, ()))

@@ -54,7 +54,7 @@ def test_every_suite_is_scored_by_its_measures(runs, tmp_path):
     assert scores.keys() == rows.keys()
     categories = list(scores["voicebench"]["measures"])
     assert categories[:4] == ["alpacaeval", "commoneval", "wildvoice", "sd_qa"] and categories[-1] == "advbench"
-    assert "average" in scores["bigbenchaudio"]["further"] and "bbh" in scores["voicebench"]["further"]
+    assert "average" in scores["bigbenchaudio"]["derived"] and "bbh" in scores["voicebench"]["derived"]
 
 
 def test_guesses_count_for_every_answer_without_a_letter(runs, tmp_path):

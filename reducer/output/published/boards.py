@@ -139,8 +139,8 @@ class Board(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def columns(self) -> dict[str, CategoryRecord]:
-        """Return column -> an example of its scores: the categories, then the further columns."""
-        return self.categories | {name: record for each in self._suites() for name, record in each.further.items()}
+        """Return column -> an example of its scores: the categories, then the derived columns."""
+        return self.categories | {name: record for each in self._suites() for name, record in each.derived.items()}
 
     def list_columns(self) -> list[Column]:
         """Return the columns of the scores."""
@@ -153,7 +153,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         """Return the scores of a result by column."""
         suite = entry.result.suites[self.suite]
         cells: dict[str, Cell] = dict.fromkeys(self.columns)
-        cells |= {name: entry.show(self.suite, record.score) for name, record in suite.further.items()}
+        cells |= {name: entry.show(self.suite, record.score) for name, record in suite.derived.items()}
         cells |= {name: entry.show(self.suite, record.score, name) for name, record in suite.categories.items()}
         return cells | ({"siq": entry.show(self.suite, suite.siq)} if suite.siq and self.norms else {})
 

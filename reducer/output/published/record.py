@@ -219,7 +219,7 @@ def _describe_suite(suite: str, system: System, norms: Norms | None) -> SuiteRec
     return SuiteRecord(
         siq=_score(row["siq"], row["siq_interval"]) if scored.has_siq else None,
         categories=_describe_columns(scored, scored.pool.raw),
-        further=_describe_columns(scored, scored.further.levels),
+        derived=_describe_columns(scored, scored.derived.levels),
         datasets={name: _describe_columns(board, board.pool.raw) for name, board in datasets.items()},
         groups=groups,
         flags=row["flags"],
@@ -231,8 +231,8 @@ def _describe_columns(scored: Scoreboard, columns: Mapping[str, Any]) -> dict[st
     row = rows_of(scored)[0]
     records = {}
     for column in columns:
-        cells, measure = (row["categories"] | row["further"])[column], scored.columns[column].measure
-        pool = scored.pool if column in scored.pool.raw else scored.further.pool
+        cells, measure = (row["categories"] | row["derived"])[column], scored.columns[column].measure
+        pool = scored.pool if column in scored.pool.raw else scored.derived.pool
         records[column] = CategoryRecord(
             column=measure.column,
             direction=measure.direction,
@@ -242,7 +242,7 @@ def _describe_columns(scored: Scoreboard, columns: Mapping[str, Any]) -> dict[st
             z=_score(cells["z"], cells["z_interval"]) if cells.get("z") is not None else None,
             clips=len(pool.clips[column]),
             clusters=pool.count_clusters(column),
-            items=len(scored.holder(column, 0).scores[column]),
+            items=len(scored.find_scored(column, 0).scores[column]),
             undefined=cells.get("undefined") or 0,
             judge=cells.get("judge"),
         )

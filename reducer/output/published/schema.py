@@ -55,7 +55,7 @@ class ScoreRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CategoryRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Hold the score of a category, of a further column, of a data set or of a group, as its column has it."""
+    """Hold the score of a category, of a derived column, of a data set or of a group, as its column has it."""
 
     column: Text
     direction: Literal["higher", "lower"]
@@ -75,7 +75,7 @@ class SuiteRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     siq: ScoreRecord | None
     categories: dict[str, CategoryRecord]
-    further: dict[str, CategoryRecord]
+    derived: dict[str, CategoryRecord]
     datasets: dict[str, dict[str, CategoryRecord]]
     groups: dict[str, dict[str, dict[str, CategoryRecord]]]
     flags: dict[str, float | None]

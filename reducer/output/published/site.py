@@ -78,7 +78,7 @@ def _list_scores(board: Board, name: str) -> Grid:
     entry = board.results[name][0]
     suite, cells = entry.result.suites[board.suite], board.list_scores(entry)
     rows: list[dict[str, Cell]] = [{"score": "Speech IQ", "value": cells.get("siq")}] if board.norms else []
-    for column, record in {**suite.categories, **suite.further}.items():
+    for column, record in {**suite.categories, **suite.derived}.items():
         cell = cells[column]
         shown = cell.map(100 if record.unit.endswith("%") else 1) if isinstance(cell, Estimate) else cell
         z = entry.show(board.suite, record.z, column) if record.z and isinstance(cell, Estimate) else ""

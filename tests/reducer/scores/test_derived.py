@@ -82,8 +82,8 @@ def scores(runs: Path, *arguments: object) -> dict:
 def test_the_columns_are_those_of_the_papers_table(runs):
     found = scores(runs)
     assert [*found["measures"]] == ["tc", "ii", "sr", "oe", "pf_pause", "pf_tone"]
-    assert [*found["further"]] == FURTHER
-    assert found["further"]["pf"] | {"chance": None} == {
+    assert [*found["derived"]] == FURTHER
+    assert found["derived"]["pf"] | {"chance": None} == {
         "column": "judge_points",
         "direction": "higher",
         "unit": "points 1-10",
@@ -91,11 +91,11 @@ def test_the_columns_are_those_of_the_papers_table(runs):
         "categories": ["pf_pause", "pf_tone"],
         "items": 5,
     }
-    assert found["further"]["average"]["items"] == sum(map(len, POINTS.values()))
+    assert found["derived"]["average"]["items"] == sum(map(len, POINTS.values()))
 
 
 def test_a_pooled_column_is_the_mean_of_items_not_of_categories(runs):
-    speaker = next(row for row in scores(runs)["systems"] if row["system"] == "speaker")["further"]
+    speaker = next(row for row in scores(runs)["systems"] if row["system"] == "speaker")["derived"]
     everything = np.concatenate([*POINTS.values()])
     assert speaker["average"]["score"] == pytest.approx(np.nanmean(everything))
     assert speaker["pf"]["score"] == pytest.approx(np.mean([2, 3, 4, 6])) and speaker["pf"]["undefined"] == 1
@@ -114,7 +114,7 @@ def test_they_do_not_count_for_ranks(runs):
                 task["metadata"].pop(key, None)
         path.write_text(json.dumps(results))
     without = scores(runs)
-    assert without["further"] == {} and "scores are not combined" in siq("score", runs, "--explain")
+    assert without["derived"] == {} and "scores are not combined" in siq("score", runs, "--explain")
     for one, other in zip(with_them, without["systems"], strict=True):
         assert one["mean_rank"] == other["mean_rank"] and one["categories"] == other["categories"]
 
@@ -133,28 +133,28 @@ def test_their_intervals_are_from_the_draws_of_the_other_columns(tmp_path):
         part = part[part.any(axis=1)]
         return float((part @ [values[clip] for clip in clips] / part.sum(axis=1)).std(ddof=1))
 
-    assert row["further"]["pf"]["std"] == pytest.approx(std("pf"))
-    assert row["further"]["average"]["std"] == pytest.approx(std(""))
-    low, high = row["further"]["average"]["interval"]
-    assert low < row["further"]["average"]["score"] < high
+    assert row["derived"]["pf"]["std"] == pytest.approx(std("pf"))
+    assert row["derived"]["average"]["std"] == pytest.approx(std(""))
+    low, high = row["derived"]["average"]["interval"]
+    assert low < row["derived"]["average"]["score"] < high
 
 
 def test_a_system_that_only_writes_has_no_quality_and_is_counted(runs):
     writer, speaker = scores(runs)["systems"]
-    assert writer["system"] == "writer" and writer["further"]["speech_quality"]["score"] is None
-    assert writer["further"]["speech_quality"]["undefined"] == 23 and speaker["further"]["speech_quality"]["interval"]
+    assert writer["system"] == "writer" and writer["derived"]["speech_quality"]["score"] is None
+    assert writer["derived"]["speech_quality"]["undefined"] == 23 and speaker["derived"]["speech_quality"]["interval"]
     assert "23 of 23 undefined" in siq("score", runs)
 
 
 def test_a_column_that_no_row_has_is_left_out(tmp_path):
     write_replies(tmp_path / "writer", "writer", POINTS, spoken=False)
-    assert [*scores(tmp_path)["further"]] == ["pf", "average", "text_score"]
-    assert [*scores(tmp_path, "--levels", "tc")["further"]] == ["text_score"], "one category is not pooled"
+    assert [*scores(tmp_path)["derived"]] == ["pf", "average", "text_score"]
+    assert [*scores(tmp_path, "--levels", "tc")["derived"]] == ["text_score"], "one category is not pooled"
 
 
 def test_categories_with_different_measures_are_not_pooled(runs):
     found = scores(runs, "--metrics", "tc=text_score")
-    assert "average" not in found["further"] and "pf" in found["further"]
+    assert "average" not in found["derived"] and "pf" in found["derived"]
     shown = siq("score", runs, "--metrics", "tc=text_score", "--explain")
     assert "Average: not shown, since its categories are scored by different measures" in shown
 
@@ -223,7 +223,7 @@ def test_groups_that_do_not_exist_are_refused(runs):
 def test_a_further_column_with_the_name_of_a_category_is_refused(runs):
     for path in runs.glob("*/results_*.json"):
         path.write_text(path.read_text().replace('"aggregate": ["pf"', '"aggregate": ["tc"'))
-    assert "a further column of category 'pf_pause' is named 'tc', as is a category of suite" in refusal("score", runs)
+    assert "a derived column of category 'pf_pause' is named 'tc', as is a category of suite" in refusal("score", runs)
 
 
 def test_the_page_has_them(runs, tmp_path):

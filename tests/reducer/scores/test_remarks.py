@@ -124,7 +124,10 @@ def test_a_part_of_the_tasks_is_reported(tmp_path):
     assert "8 clips, 24 questions" in shown
     assert "a part of the tasks was asked (--limit): Remember 8 of 14 clips, Apply 24 of 42 questions" in shown
     data = json.loads((tmp_path / "siq.json").read_text())
-    assert data["limited"] == {"remember": {"asked": 8, "whole": 14}, "apply": {"asked": 24, "whole": 42}}
+    assert data["limited"] == {
+        "remember": {"evaluated": 8, "available": 14},
+        "apply": {"evaluated": 24, "available": 42},
+    }
     assert data["items"] == {"remember": 8, "understand": 8, "apply": 24}
 
 

@@ -116,7 +116,7 @@ def test_the_table_shows_wer_beside_the_errors_that_matter(transcribed, tmp_path
     siq("score", new, "--bootstrap", 100, "-o", tmp_path / "scores.json")
     written = json.loads((tmp_path / "scores.json").read_text())
     systems = {system["system"]: system for system in written["systems"]}
-    found = {name: system["further"] for name, system in systems.items()}
+    found = {name: system["derived"] for name, system in systems.items()}
     assert found["one"]["meaning"]["score"] == pytest.approx(2 / 3)
     assert found["one"]["transcript_error"]["score"] == pytest.approx(0.75)
     assert found["one"]["meaning_lost"]["score"] == pytest.approx(1 / 3) and found["one"]["meaning"]["undefined"] == 1
