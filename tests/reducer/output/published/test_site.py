@@ -197,7 +197,8 @@ def test_the_rows_of_a_clip_are_shown_as_text(visit):
     here.open(f"#{address}")
     row.wait_for()
     here.tab.get_by_label("Category").select_option("apply")
-    here.tab.locator("[data-clip^='demo/kennedy']").first.click()
+    # Items of Apply have a question after the clip; a click on a row of the category before would get lost.
+    here.tab.locator("[data-clip^='demo/kennedy,']").first.click()
     withdrawn = here.tab.locator(".detail tbody tr:has([title*=onmouseover])")
     withdrawn.wait_for()
     assert withdrawn.locator("td").all_inner_texts() == ["—", "—"]
