@@ -193,6 +193,8 @@ def pack_json(text: str | bytes) -> Markup:
 def pack_parts(name: str, texts: Iterable[bytes]) -> tuple[dict[str, Markup], list[int]]:
     """Return a list of JSON values in packed parts, `NAME-0`, `NAME-1` ..., so that a page reads only what it shows.
 
+    Threads deflate parts while the next values are written.
+
     Returns:
         The parts, and with which value each of them begins and the last one ends.
     """
@@ -273,10 +275,15 @@ def describe_origin(tasks: Sequence[TaskRun], command: str, clips: Mapping[str, 
         "Data": ", ".join(f"{name} ({count_of(count, 'clip')})" for name, count in sorted((clips or {}).items())),
         "Runs": " to ".join(dict.fromkeys(days)),
         "Run with": ", ".join(f"{package} {' and '.join(names)}" for package, names in run_versions(tasks).items()),
-        "Page": f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}",
+        "Page": name_maker(),
         "Command": command,
     }
     return {name: text for name, text in facts.items() if text}
+
+
+def name_maker() -> str:
+    """Return the version that makes a page, and the day."""
+    return f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}"
 
 
 def fold(notes: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -7,8 +7,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
@@ -20,7 +18,7 @@ from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.metrics.judge.rubric import Rubric
 from speechiq.metrics.letters.options import ALPHABET, LETTERS
 from speechiq.reducer.output.page.clips import encode_sound, find_sounds
-from speechiq.reducer.output.page.page import LARGEST, Section, render
+from speechiq.reducer.output.page.page import LARGEST, Section, name_maker, render
 from speechiq.reducer.runs.human_scores import StoredJudge
 from speechiq.reducer.runs.judged import JudgedRow, read_item
 from speechiq.reducer.studies.people_ranks import ClipCards
@@ -281,7 +279,7 @@ def render_ranking(clips: Sequence[ClipCards]) -> str:
         title="Rank the transcripts",
         lead=f"{count_of(len(clips), 'clip')}, each with the transcripts of several anonymous systems in random order. "
         "Put them in order: the one that is closest to the reference first.",
-        made={"Page": _name_maker()},
+        made={"Page": name_maker()},
         data={"ranking": [_describe_cards(clip) for clip in clips], "sounds": sounds},
         plots=False,
         links={},
@@ -305,7 +303,7 @@ def render_exam(exam: Exam, tasks: Sequence[str], command: str) -> str:
         size += f", {count_of(exam.questions, 'question')}"
     made = {
         "Tasks": f"{', '.join(tasks)} ({size})",
-        "Page": _name_maker(),
+        "Page": name_maker(),
         "Command": command,
     }
     return render(
@@ -341,7 +339,3 @@ def _encode_all(sounds: Mapping[str, Clip]) -> dict[str, str]:
                 "choose fewer clips with --limit",
             )
     return found
-
-
-def _name_maker() -> str:
-    return f"speechiq {version('speechiq')}, {datetime.now(UTC):%Y-%m-%d}"
