@@ -67,9 +67,9 @@ def check_make(arguments):
     subprocess.run(["make", "--dry-run", *arguments], cwd=ROOT, check=True, capture_output=True)
 
 
-def option_names(engine):
+def option_names(backend):
     """Return the names of all options of an engine."""
-    return set().union(*map(list_names, engine.option_records()))
+    return {option.name for option in backend.list_options()}
 
 
 def check_lm_eval(arguments):
@@ -86,15 +86,15 @@ def check_run(given):
     *_, last = stages = parse(ALIASES.get(spec, (spec,))[0])
     if "speaks" in options:
         voice = options.pop("speaks").partition(":")[0]
-        speaker = (find_backend("reply", last.engine) if voice == OWN else find_backend("speech", voice)).load()
+        speaker = find_backend("reply", last.engine) if voice == OWN else find_backend("speech", voice)
         spoken = {name for name in options if name.startswith("speaks_")}
         assert {name.removeprefix("speaks_") for name in spoken} <= option_names(speaker)
         options = {name: value for name, value in options.items() if name not in spoken}
     assert given.model in ("hf-audio", "audio-api") and given.log_samples and given.output_path
     for name in options.keys() - {f"{last.prefix}answer", "store"}:
         stage = next(stage for stage in stages if name.startswith(stage.prefix))
-        engine = find_backend(stage.kind, stage.engine).load()
-        assert engine is LMEvalText or name.removeprefix(stage.prefix) in option_names(engine), name
+        backend = find_backend(stage.kind, stage.engine)
+        assert backend.load() is LMEvalText or name.removeprefix(stage.prefix) in option_names(backend), name
     check_judge(given.metadata or {})
 
 
@@ -102,10 +102,10 @@ def check_judge(metadata):
     """Check the options of a judge: its own, or those of its engine."""
     given = {name: value for name, value in metadata.items() if name.startswith("judge_")}
     if given:
-        engine = find_backend("text", metadata["judge"].partition(":")[0]).load()
+        backend = find_backend("text", metadata["judge"].partition(":")[0])
         values = {name.removeprefix("judge_"): value for name, value in given.items()}
         own = list_names(JudgeOptions)
-        assert engine is LMEvalText or values.keys() <= own | option_names(engine)
+        assert backend.load() is LMEvalText or values.keys() <= own | option_names(backend)
         read_options(JudgeOptions, {name: value for name, value in values.items() if name in own}, engine="judge")
 
 

@@ -222,7 +222,7 @@ def evaluate(
         if not is_shard:
             publish_scores(plan, record, norms_file, allow_mismatch, explain)
             if architecture:
-                audio_model, llm, recognizer = (text.partition(",")[0] for text in architecture)
+                audio_model, llm, recognizer = (_read_stage(text)[0] for text in architecture)
                 base = ["--base", f"{audio_model}={llm}", "--recognizer", recognizer]
                 say(f"next: {shlex.join(['siq', 'study', 'architecture', plan.output, *base])}")
 
