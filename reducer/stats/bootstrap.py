@@ -190,7 +190,7 @@ def mean_of_defined(values: np.ndarray, weights: np.ndarray | float = 1.0) -> St
 
 
 def count_clusters(clusters: int, draws: int, seed: int) -> Iterable[np.ndarray]:
-    """Return how often each draw has each cluster, as parts of shape (some draws, clusters), which do not change them.
+    """Count the clusters in each draw, in parts of shape (some draws, clusters); the counts do not depend on the parts.
 
     If they are few they are kept, since many systems are drawn alike, and cannot be written to.
     """

@@ -32,7 +32,7 @@ POINTS = {
     "pf_pause": [2, 3],
     "pf_tone": [4, NAN, 6],
 }
-FURTHER = ["pf", "average", "speech_quality", "text_score", "speech_gap", "speech_text_wer"]
+DERIVED = ["pf", "average", "speech_quality", "text_score", "speech_gap", "speech_text_wer"]
 
 
 def write_replies(folder: Path, system: str, points: dict[str, list[float]], spoken: bool = True) -> None:
@@ -82,7 +82,7 @@ def scores(runs: Path, *arguments: object) -> dict:
 def test_the_columns_are_those_of_the_papers_table(runs):
     found = scores(runs)
     assert [*found["measures"]] == ["tc", "ii", "sr", "oe", "pf_pause", "pf_tone"]
-    assert [*found["derived"]] == FURTHER
+    assert [*found["derived"]] == DERIVED
     assert found["derived"]["pf"] | {"chance": None} == {
         "column": "judge_points",
         "direction": "higher",
@@ -220,7 +220,7 @@ def test_groups_that_do_not_exist_are_refused(runs):
     assert "needs doc.id, doc.noise and the number 'judge_points', by metadata.item" in refusal("score", runs)
 
 
-def test_a_further_column_with_the_name_of_a_category_is_refused(runs):
+def test_a_derived_column_with_the_name_of_a_category_is_refused(runs):
     for path in runs.glob("*/results_*.json"):
         path.write_text(path.read_text().replace('"aggregate": ["pf"', '"aggregate": ["tc"'))
     assert "a derived column of category 'pf_pause' is named 'tc', as is a category of suite" in refusal("score", runs)
