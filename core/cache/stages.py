@@ -24,7 +24,7 @@ from speechiq.core.cache.row_files import GONE, ROWS, is_intact, unseal
 from speechiq.core.cache.stage_cache import FORMAT, LONGEST_STAGE, STAGE, StageCache, decode_stage, read_stage
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
-from speechiq.core.files.plain import LARGEST, OWN_FILE, left_over, open_plain, write_whole
+from speechiq.core.files.plain import LARGEST, OWN_FILE, left_over, open_plain, reading, write_whole
 from speechiq.core.recordings.audio_file import ADVICE, BLOCK
 
 DAY = 86_400
@@ -259,10 +259,9 @@ def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[ZipFile]:
     """Open an archive; turn every fault of it inside the block into one line."""
-    try:
-        with open_plain(path) as file, ZipFile(file) as archive:
-            yield archive
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror or error, FIX) from error
-    except DAMAGED as error:
-        raise SpeechIQError(f"{str(path)!r} is damaged", error, FIX) from error
+    with reading(repr(str(path)), FIX), open_plain(path) as file:
+        try:
+            with ZipFile(file) as archive:
+                yield archive
+        except DAMAGED as error:
+            raise SpeechIQError(repr(str(path)), f"is damaged ({error})", FIX) from error

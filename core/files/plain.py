@@ -147,7 +147,7 @@ def reading(thing: object, fix: str = "correct the path") -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise SpeechIQError(thing, f"not UTF-8 ({error})", "save it in UTF-8") from error
     except OSError as error:
-        raise SpeechIQError(thing, f"cannot be read ({error.strerror})", fix) from error
+        raise SpeechIQError(thing, f"cannot be read ({error.strerror or error})", fix) from error
 
 
 @contextmanager

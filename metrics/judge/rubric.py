@@ -25,7 +25,7 @@ from msgspec import Meta, Struct
 from speechiq.core.endpoint.replies import FILTERED
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256
-from speechiq.core.files.plain import expand, is_file, read_plain
+from speechiq.core.files.plain import expand, is_file, read_plain, reading
 from speechiq.core.files.yaml_text import load_yaml, read_patterns
 from speechiq.core.response import drop_reasoning
 from speechiq.core.suggestions import did_you_mean
@@ -139,10 +139,10 @@ def read_rubric(name: str) -> Rubric:
 
 
 def _read(file: Path, called: str) -> Rubric:
+    with reading(called):
+        text = read_plain(file, LARGEST)
     try:
-        content = load_yaml(read_plain(file, LARGEST))
-    except OSError as error:
-        raise SpeechIQError(called, f"cannot be read ({error.strerror})", "correct the path") from error
+        content = load_yaml(text)
     except ValueError as error:
         raise SpeechIQError(called, f"not valid YAML ({error!s:.200})", "correct the file") from error
     try:

@@ -10,7 +10,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
-from speechiq.core.files.plain import open_plain, read_plain
+from speechiq.core.files.plain import open_plain, read_plain, reading
 from speechiq.reducer.imports.rows import Form, OutputRow, accept_folders, find_number, find_text
 
 #: Judges have names such as `gpt4o` and `llama3_70b`.
@@ -61,10 +61,10 @@ def _read(paths: list[Path]) -> Iterator[OutputRow]:
 
 def _read_log(path: Path, kind: str) -> list[Any]:
     """Return the rows of a log, which are objects; those of words may be lists."""
+    with reading(path):
+        text = read_plain(path)
     try:
-        log = decode(read_plain(path), _LOG)
-    except OSError as error:
-        raise SpeechIQError(path, f"cannot be read ({error.strerror})", "correct the path") from error
+        log = decode(text, _LOG)
     except ValueError as error:
         raise SpeechIQError(path, f"not a log of AudioBench ({error})", "name a whole log") from error
     rows = log.sample_wer if kind == "wer" else log.details

@@ -15,7 +15,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import Line, decode
-from speechiq.core.files.plain import is_file, is_folder, is_of_desktop, open_plain
+from speechiq.core.files.plain import is_file, is_folder, is_of_desktop, open_plain, reading
 from speechiq.core.files.tables import read_number
 
 #: Bytes of the longest line that is read.
@@ -114,16 +114,13 @@ def _list_files(folder: Path) -> list[Path]:
 def read_text_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Yield file and number of each line of a UTF-8 file that is not blank, for errors, and the line itself."""
     is_empty = True
-    try:
-        with open_plain(path) as file:
-            for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
-                where = f"{path} line {number}"
-                text = _decode_line(line, where, "utf-8-sig" if number == 1 else "utf-8")
-                if text.strip():
-                    is_empty = False
-                    yield where, text
-    except OSError as error:
-        raise SpeechIQError(path, f"cannot be read ({error.strerror})", "correct the path") from error
+    with reading(path), open_plain(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
+            where = f"{path} line {number}"
+            text = _decode_line(line, where, "utf-8-sig" if number == 1 else "utf-8")
+            if text.strip():
+                is_empty = False
+                yield where, text
     if is_empty:
         raise SpeechIQError(path, "has no rows", "name a file with a line per clip")
 

@@ -12,7 +12,7 @@ import msgspec
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, refuse_extremes
-from speechiq.core.files.plain import is_of_desktop, read_plain
+from speechiq.core.files.plain import is_of_desktop, read_plain, reading
 from speechiq.engines.languages import AUTO, ENGLISH, KEY
 from speechiq.reducer.runs.measure import Category, read_category
 from speechiq.siq_tasks.conditions.spec import LISTEN
@@ -120,12 +120,12 @@ class TaskRun(NamedTuple):
 
 def read_results(path: Path) -> Results:
     """Read the needed keys of a results file; refuse any other file."""
+    with reading(repr(str(path)), "move it away"):
+        text = read_plain(path)
     try:
-        results: Results = decode(read_plain(path), _RESULTS)
+        results: Results = decode(text, _RESULTS)
         described = (task.metadata for task in results.configs.values() if _can_be_scored(task))
         refuse_extremes([results.config.siq.system, *_names(results), *described])
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "move it away") from error
     except ValueError as error:
         raise SpeechIQError(
             f"{str(path)!r} is not a results file of lm-eval ({error})", fix="move it away or rerun the evaluation"
@@ -241,9 +241,8 @@ def _list_below(root: Path) -> Iterator[Path]:
             names = sorted(os.listdir(folder)) if (about.st_dev, about.st_ino) not in entered else []  # noqa: PTH208
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not a valid file name"
-            raise SpeechIQError(
-                f"{folder!r} cannot be read ({reason})", fix="give a folder that lm_eval wrote to"
-            ) from error
+            fix = "give a folder that lm_eval wrote to"
+            raise SpeechIQError(repr(folder), f"cannot be read ({reason})", fix) from error
         entered.add((about.st_dev, about.st_ino))
         paths = [os.path.join(folder, name) for name in names]  # noqa: PTH118
         inside = [path for path in paths if os.path.isdir(path)]  # noqa: PTH112

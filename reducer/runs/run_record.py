@@ -17,7 +17,7 @@ import msgspec
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
-from speechiq.core.files.plain import read_plain
+from speechiq.core.files.plain import read_plain, reading
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.results_file import TaskRun
@@ -352,8 +352,6 @@ def _read_runs(tasks: Iterable[TaskRun]) -> Iterator[tuple[Path, str, _Results]]
 
 def _read(results: Path) -> _Results:
     """Return what a results file says of its run; raise `ValueError` if it is another file."""
-    try:
-        content: _Results = decode(read_plain(results), _DECODER)
-    except OSError as error:
-        raise SpeechIQError(f"{str(results)!r} cannot be read", error.strerror, "make it readable") from error
-    return content
+    with reading(repr(str(results)), "make it readable"):
+        text = read_plain(results)
+    return decode(text, _DECODER)

@@ -16,7 +16,7 @@ import numpy as np
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, may_be_extreme, refuse_extremes
-from speechiq.core.files.plain import open_plain
+from speechiq.core.files.plain import exists, open_plain, reading
 from speechiq.metrics.judge.rubric import MEANING
 from speechiq.metrics.letters.options import DERIVED, tally_letters
 from speechiq.reducer.runs.measure import Category
@@ -114,24 +114,14 @@ def first_of(filtered: Any) -> Any:
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a sample file, numbered from 1; refuse a missing file and a line that is too long."""
-    try:
-        with open_plain(path) as file:
-            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
-                if len(line) == LONGEST_LINE:
-                    raise SpeechIQError(
-                        f"{locate_line(path, number)} is longer than {LONGEST_LINE} bytes, "
-                        "too long for a row of lm-eval",
-                        fix="rerun this task",
-                    )
-                yield number, line
-    except FileNotFoundError as error:
-        raise SpeechIQError(
-            f"no samples {path.name!r} in {str(path.parent)!r}", "rerun lm_eval with --log_samples"
-        ) from error
-    except OSError as error:
-        raise SpeechIQError(
-            f"{str(path)!r} cannot be read", error.strerror, "make it readable or move it away"
-        ) from error
+    if not exists(path):
+        raise SpeechIQError(f"no samples {path.name!r} in {str(path.parent)!r}", "rerun lm_eval with --log_samples")
+    with reading(repr(str(path)), "make it readable or move it away"), open_plain(path) as file:
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
+            if len(line) == LONGEST_LINE:
+                where = f"{locate_line(path, number)} is longer than {LONGEST_LINE} bytes"
+                raise SpeechIQError(where, "too long for a row of lm-eval", "rerun this task")
+            yield number, line
 
 
 def read_sample_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import as_lines, content_sha256, decode
-from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, write_whole
+from speechiq.core.files.plain import check_output_folder, exists, is_file, read_plain, reading, write_whole
 from speechiq.metrics.columns import SPREAD, mean, spread
 from speechiq.metrics.judge.rubric import MEANING, read_rubric
 from speechiq.reducer.runs.judged import (
@@ -244,10 +244,10 @@ def _choose_target(folder: Path, path: Path, source: Path, plans: Sequence[Judgi
 
 
 def _read_results(path: Path) -> dict[str, Any]:
+    with reading(repr(str(path)), ADVICE):
+        text = read_plain(path)
     try:
-        return decode(read_plain(path), _OBJECT)
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, ADVICE) from error
+        return decode(text, _OBJECT)
     except ValueError as error:
         raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error})", fix=ADVICE) from error
 

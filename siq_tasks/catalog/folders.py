@@ -22,6 +22,7 @@ from speechiq.core.files.plain import (
     is_file,
     is_folder,
     is_of_desktop,
+    reading,
     write_whole,
     writing,
 )
@@ -45,11 +46,9 @@ def refuse_content(folder: Path, fix: str = "choose another folder with --output
         return
     if not folder.is_dir():
         raise SpeechIQError(folder, "is a file, not a folder", fix)
-    try:
+    with reading(folder, fix):
         if any(folder.iterdir()):
             raise SpeechIQError(folder, "contains files", fix)
-    except OSError as error:
-        raise SpeechIQError(folder, f"cannot be read ({error.strerror})", fix) from error
 
 
 @contextmanager

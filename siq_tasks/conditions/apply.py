@@ -15,7 +15,7 @@ from datasets import Dataset
 from speechiq.core.clip import file_clip
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import is_of_desktop
+from speechiq.core.files.plain import is_of_desktop, reading
 from speechiq.core.recordings.audio_file import save_audio
 from speechiq.core.transforms import (
     CODECS,
@@ -210,11 +210,9 @@ def _span(audio: Mapping[str, Any]) -> Span:
 def _recorded(step: Step) -> Maker:
     """Return a function that adds a recording of the folder, which is copied into the clip folder by content."""
     folder = Path(step.name).expanduser()
-    try:
+    with reading(f"condition={step.text}"):
         named = (file for file in sorted(folder.rglob("*")) if not is_of_desktop(file.name))
         files = [file for file in named if file.suffix.lower() in SUFFIXES and file.is_file()]
-    except OSError as error:
-        raise SpeechIQError(f"condition={step.text}", f"{folder} cannot be read ({error.strerror})") from error
     if not files:
         state = "has no audio files" if folder.is_dir() else "is not a folder"
         raise SpeechIQError(

@@ -19,7 +19,7 @@ from rapidfuzz import fuzz, process
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
-from speechiq.core.files.plain import read_plain
+from speechiq.core.files.plain import read_plain, reading
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.questions.file import OPTIONS, PER_CLIP, find_question_fault
@@ -107,11 +107,10 @@ class Import:
 def read_released(path: Path) -> Released:
     """Read a released file; refuse one that is cut off, has another form, or has no entries."""
     fix = "give a JSON list of objects with gold and qa (question, options, correct answer)"
-    try:
+    with reading(repr(str(path))):
         content = read_plain(path)
+    try:
         entries = decode(content, _ENTRIES)
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "correct the path") from error
     except msgspec.ValidationError as error:
         raise SpeechIQError(f"{str(path)!r} does not hold released questions ({error})", fix=fix) from error
     except ValueError as error:

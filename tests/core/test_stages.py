@@ -212,11 +212,11 @@ def test_what_is_no_archive_and_a_part_of_one_are_one_line(archive, on_machine, 
     (tmp_path / "half.zip").write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
     (tmp_path / "bits.zip").write_bytes(archive.read_bytes().replace(b"rows.jsonl", b"rovs.jsonl", 1))
     for name, fault in (
-        ("half", "is damaged: File is not a zip file; export it again"),
-        ("bits", "is damaged: File name in directory"),
-        ("missing", "cannot be read: No such file"),
+        ("half", "is damaged (File is not a zip file); export it again"),
+        ("bits", "is damaged (File name in directory"),
+        ("missing", "cannot be read (No such file"),
     ):
-        assert f"{name}.zip' {fault}" in refusal("store", "merge", tmp_path / f"{name}.zip")
+        assert f"{name}.zip': {fault}" in refusal("store", "merge", tmp_path / f"{name}.zip")
 
 
 def test_an_empty_cache_and_none_are_refused(on_machine, tmp_path, monkeypatch):

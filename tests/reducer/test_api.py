@@ -186,7 +186,7 @@ def test_the_module_of_charts_shows_its_charts():
     [
         (lambda: speechiq.rank([]), "no runs to rank; give a folder of runs"),
         (lambda: speechiq.read_systems(""), "an empty path names no runs"),
-        (lambda: speechiq.read_systems("nowhere"), "'nowhere' cannot be read"),
+        (lambda: speechiq.read_systems("nowhere"), "'nowhere': cannot be read"),
         (lambda: speechiq.read_systems("runs", levels="recall"), "unknown level 'recall'"),
         (lambda: speechiq.compare("base", "tiny"), "is not a folder or file"),
         (lambda: speechiq.compare("whisper", "tiny", "runs"), "is part of 2 names"),

@@ -12,7 +12,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import add_checksum, read_checksummed
-from speechiq.core.files.plain import OWN_FILE, exists, is_folder, is_of_desktop, read_plain, write_whole
+from speechiq.core.files.plain import OWN_FILE, exists, is_folder, is_of_desktop, read_plain, reading, write_whole
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.output.published.record import ENDING, ResultDraft, pack_rows
@@ -200,16 +200,16 @@ def read_declaration(path: Path, systems: Collection[str]) -> dict[str, Declarat
             that is not published.
     """
     fix = "write it like the file of `siq publish init`"
+    with reading(repr(str(path)), "make it readable"):
+        text = read_plain(path, LARGEST_DECLARATION)
     try:
-        content = msgspec.convert(load_yaml(read_plain(path, LARGEST_DECLARATION)) or {}, _DeclarationFile)
+        content = msgspec.convert(load_yaml(text) or {}, _DeclarationFile)
         if unknown := sorted(content.systems.keys() - set(systems)):
             near = did_you_mean(unknown[0], systems)
             raise SpeechIQError(f"{str(path)!r}", f"no system {unknown[0]!r} in these runs", f"{near}{fix}")
         return {
             system: msgspec.convert(content.all | content.systems.get(system, {}), Declaration) for system in systems
         }
-    except OSError as error:
-        raise SpeechIQError(f"{str(path)!r} cannot be read", error.strerror, "make it readable") from error
     except ValueError as error:
         raise SpeechIQError(f"{str(path)!r}", f"not a declaration ({error})", fix) from error
 

@@ -82,7 +82,7 @@ def test_earlier_names_are_read(write):
 
 
 def test_a_missing_file_is_named(tmp_path: Path):
-    with pytest.raises(SpeechIQError, match=r"results_gone\.json' cannot be read"):
+    with pytest.raises(SpeechIQError, match=r"results_gone\.json': cannot be read"):
         read_run_record(tmp_path / "results_gone.json", [])
 
 

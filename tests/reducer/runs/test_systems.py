@@ -153,7 +153,7 @@ def test_task_name_does_not_lead_out_of_the_folder(tmp_path):
 
 @pytest.mark.parametrize(("name", "why"), [("x" * 300, "File name too long"), ("no", "No such file or directory")])
 def test_a_path_that_cannot_be_read(tmp_path, name, why):
-    assert refusal(tmp_path / name).startswith(f"{str(tmp_path / name)!r} cannot be read ({why})")
+    assert refusal(tmp_path / name).startswith(f"{str(tmp_path / name)!r}: cannot be read ({why})")
 
 
 def test_no_results(tmp_path):
@@ -301,7 +301,7 @@ def test_samples_of_other_peoples_tasks_are_ignored_quietly(tmp_path):
 
 def test_dangling_link_to_results(tmp_path):
     (tmp_path / "results_2025-01-01T00-00-00.json").symlink_to(tmp_path / "gone")
-    assert "cannot be read: No such file or directory" in refusal(tmp_path)
+    assert "cannot be read (No such file or directory)" in refusal(tmp_path)
 
 
 def test_truncated_and_empty_samples(tmp_path):
@@ -320,7 +320,7 @@ def test_files_of_2_gb_are_refused_without_being_read(tmp_path):
     tracemalloc.start()
     assert "line 5 is longer than 67108864 bytes" in refusal(tmp_path)
     os.truncate(results, 2 * 2**30)
-    assert "cannot be read: it is larger than 268435456 bytes" in refusal(tmp_path)
+    assert "cannot be read (it is larger than 268435456 bytes)" in refusal(tmp_path)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 256 * 2**20
@@ -332,7 +332,7 @@ def test_a_pipe_is_not_waited_on(tmp_path, of_results):
     path = results if of_results else samples_of(results, "demo_1")
     path.unlink()
     os.mkfifo(path)
-    assert refusal(tmp_path).startswith(f"{str(path)!r} cannot be read: it is not a plain file")
+    assert refusal(tmp_path).startswith(f"{str(path)!r}: cannot be read (it is not a plain file")
 
 
 @pytest.mark.parametrize("other", [math.nan, math.inf, 0.5])
