@@ -115,10 +115,10 @@ def escape_latex(text: str) -> str:
 
 def _split_column(grid: Grid, column: Column) -> list[LatexColumn]:
     """Return the columns that the parts of a shown column become; the first line of its heading is their group."""
-    first, *rest = [line for line in (column.heading or "").split("\n") if line != INTERVAL]
+    first, *rest = (column.heading or "").split("\n")
     columns = [*_value_columns(grid, column, rest)]
     for part in grid.parts(column)[1:]:
-        heading = [line for line in (part.heading or "").split("\n") if line != INTERVAL]
+        heading = (part.heading or "").split("\n")
         columns += [each for each in _value_columns(grid, part, heading) if any(each.cells)]
     if len(columns) == 1:
         return [columns[0]._replace(heading=[line for line in (first, *rest) if line])]

@@ -18,7 +18,6 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import CONFIDENCE
 from speechiq.reducer.stats.grid import (
-    INTERVAL,
     Cell,
     Column,
     Grid,
@@ -60,13 +59,10 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     return Grid(heading, columns, rows, by_importance(caption(scoreboard) if notes is None else notes))
 
 
-def score_column(name: str, heading: str, unit: str, direction: str = "higher", *, with_bars: bool = True) -> Column:
+def score_column(name: str, heading: str, unit: str, direction: str = "higher") -> Column:
     """Return the column of a score in its unit; one in percent shows a share times 100."""
-    lines = [heading, unit]
-    if with_bars:
-        lines.append(INTERVAL)
     factor = 100.0 if unit.endswith("%") else 1.0
-    return Column(name, "\n".join(lines), ".2f", ".1f", factor, kind="level", lower=direction == "lower")
+    return Column(name, f"{heading}\n{unit}", ".2f", ".1f", factor, kind="level", lower=direction == "lower")
 
 
 def group_grid(scores: GroupScores) -> Grid:
@@ -81,7 +77,7 @@ def group_grid(scores: GroupScores) -> Grid:
         notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
         notes += caution_lines(scoreboard.caution)
     grid = as_grid(scoreboard, scores.heading, notes)
-    gap = score_column("gap", "Best - worst", category.unit, with_bars=scoreboard.bars is not None)
+    gap = score_column("gap", "Best - worst", category.unit)
     columns = [gap._replace(form="+.2f", ends="+.1f"), Column("gap_groups", "", below="gap")]
     rows = [{**cells, **_gap_cells(scores.gap(row))} for row, cells in zip(scoreboard.order, grid.rows, strict=True)]
     return grid._replace(columns=[*grid.columns, *columns], rows=rows)
@@ -118,22 +114,18 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
     yield Column("system", SYSTEM, kind="setup")
     if len(shown_kinds(scoreboard)) > 1:
         yield KIND
-    with_bars = scoreboard.bars is not None
     for name, category in scoreboard.columns.items():
         measure = category.measure
-        yield score_column(
-            name, title(name), category.unit, measure.direction, with_bars=with_bars and not scoreboard.has_siq
-        )
+        yield score_column(name, title(name), category.unit, measure.direction)
         if scoreboard.has_z:
             yield Column(f"{name}_z", "Z", "+.2f", below=name)
         yield Column(f"{name}_undefined", "", below=name)
     if scoreboard.hallucination:
-        heading = f"{HALLUCINATION}\n%\n{INTERVAL}"
+        heading = f"{HALLUCINATION}\n%"
         yield Column("hallucination", heading, ".1f", factor=100.0, kind="level", lower=True, meaning=INVENTED)
         yield Column("hallucinated", "", below="hallucination")
     if scoreboard.has_siq:
-        heading = f"SIQ\n{INTERVAL}" if with_bars else "SIQ"
-        yield Column("siq", heading, ".2f", ".1f", style="bold", kind="siq")
+        yield Column("siq", "SIQ", ".2f", ".1f", style="bold", kind="siq")
     for flag in shown_flags(scoreboard):
         name, meaning = FLAGS[flag]
         yield Column(flag, f"{name}\n%", ".1f", factor=100.0, kind="flag", meaning=f"share of {meaning}")

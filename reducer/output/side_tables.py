@@ -22,7 +22,6 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample
 from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import (
-    INTERVAL,
     Cell,
     Column,
     Grid,
@@ -64,21 +63,17 @@ def people_grid(scoreboard: Scoreboard) -> Grid | None:
     if count < FEWEST_PEOPLE:
         return None
     means: dict[str, Cell] = {**average_people(scoreboard)}
-    with_bars = scoreboard.bars is not None
     columns = [Column("system", SYSTEM)]
     for level, category in scoreboard.levels.items():
-        columns.append(
-            score_column(level, title(level), category.unit, category.measure.direction, with_bars=with_bars)
-        )
+        columns.append(score_column(level, title(level), category.unit, category.measure.direction))
     if SIQ in means:
-        heading = f"SIQ\n{INTERVAL}" if with_bars else "SIQ"
-        columns.append(Column(SIQ, heading, ".2f", ".1f", style="bold", kind="siq"))
+        columns.append(Column(SIQ, "SIQ", ".2f", ".1f", style="bold", kind="siq"))
     notes = [
         "intervals: other clips, the same people and the same scale",
         "a person answers a question once, and a system several times, of which the majority counts",
     ]
     row = {"system": f"people (mean of {count})"} | means
-    return Grid("Mean of people", columns, [row], notes if with_bars else notes[1:])
+    return Grid("Mean of people", columns, [row], notes if scoreboard.bars else notes[1:])
 
 
 def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
@@ -95,11 +90,9 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
     rows: list[dict[str, Cell]] = [
         {"system": name, **by_system[name], "mean": means[name]} for name in sorted(means, key=lambda of: -means[of])
     ]
-    has_bars = all(board.bars is not None for board in boards.values())
-    bars = f"\n{INTERVAL}" if has_bars else ""
     columns = [
         Column("system", "System"),
-        *(Column(language, f"{language}\nSIQ{bars}", ".2f", ".1f", kind="siq") for language in boards),
+        *(Column(language, f"{language}\nSIQ", ".2f", ".1f", kind="siq") for language in boards),
         Column("mean", "Mean\nSIQ", ".2f", style="bold", kind="siq"),
     ]
     return Grid("Speech IQ by language", columns, rows, [Important(OWN_SCALES)])
@@ -129,13 +122,13 @@ def _list_language_columns(scores: LanguageScores) -> Iterator[Column]:
     with_bars = any(not np.isnan(each.low) for each in estimates)
     yield Column("system", "System")
     for language in scores.scores:
-        column = score_column(language, language, category.unit, with_bars=with_bars)
+        column = score_column(language, language, category.unit)
         yield column
         if language in scores.gaps:
             yield Column(f"{language}_gap", f"minus {ENGLISH}", "+.2f", "+.1f", column.factor, below=language)
             yield Column(f"{language}_p", "p" if with_bars else "", ".3f", below=language)
     if scores.means:
-        yield score_column("mean", "Mean", category.unit, with_bars=with_bars)._replace(style="bold")
+        yield score_column("mean", "Mean", category.unit)._replace(style="bold")
         yield Column("worst", "", below="mean")
 
 
@@ -219,13 +212,12 @@ def _read_latencies(system: str, task_type: str, tasks: Iterable[TaskRun]) -> La
 
 def latency_grid(latencies: Sequence[Latencies], draws: int) -> Grid:
     """Return a grid with one row per system, type of task and kind of time."""
-    bars = f"\n{INTERVAL}" if draws else ""
     counts = {"timed": "Timed", "warm_up": "Warm-up", "cached": "Cached", "at_once": "At once"}
     columns = (
         Column("system", "System"),
         Column("task_type", "Task"),
         Column("time", "Time"),
-        *(Column(name, name + bars, ".3f") for name in QUANTILES),
+        *(Column(name, name, ".3f") for name in QUANTILES),
         *(Column(name, heading, "d") for name, heading in counts.items()),
     )
     rows = [row for latency in latencies for row in _list_latency_rows(latency, draws)]

@@ -12,7 +12,7 @@ from speechiq.metrics.translation import COUNTS, TARGET, bleu_of_counts, sum_cou
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import join_clusters, read_sample_table
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, caution_of_raw
+from speechiq.reducer.stats.grid import Column, Grid, caution_of_estimates, caution_of_raw
 
 #: Key of metadata that tasks of translation record.
 SIGNATURE = "bleu_signature"
@@ -33,12 +33,11 @@ def translation_grids(tasks: Iterable[TaskRun], draws: int) -> list[Grid]:
     if not rows:
         return []
     rows.sort(key=lambda row: (row["dataset"], -row["bleu"].value, row["system"]))
-    bars = f"\n{INTERVAL}" if draws else ""
     columns = [
         Column("dataset", "Data set"),
         Column("direction", "Direction"),
         Column("system", "System"),
-        Column("bleu", f"BLEU\n%{bars}", ".2f", ".1f", factor=100.0),
+        Column("bleu", "BLEU\n%", ".2f", ".1f", factor=100.0),
         Column("clips", "Clips", "d"),
         Column("signature"),
     ]

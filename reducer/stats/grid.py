@@ -115,14 +115,20 @@ class Grid(NamedTuple):
     def heading(self, column: Column, width: int = NARROW) -> list[str]:
         """Return the lines of a shown column's heading; over numbers as wide as an interval, if its words allow it.
 
-        A per cent sign stays with its word.
+        Over numbers with intervals it says so. A per cent sign stays with its word.
         """
-        parts = (line for part in self.parts(column) for line in (part.heading or "").split("\n"))
+        parts = [line for part in self.parts(column) for line in self._split_heading(part)]
         if not column.form:
             return [line for line in parts if line]
         held = (line.replace(" %", "\N{NO-BREAK SPACE}%") for line in parts)
         lines = [line for part in held for line in wrap(part, width, break_long_words=False, break_on_hyphens=False)]
         return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+    def _split_heading(self, part: Column) -> list[str]:
+        lines = (part.heading or "").split("\n")
+        cells = (row.get(part.name) for row in self.rows)
+        has_intervals = any(isinstance(cell, Estimate) and not math.isnan(cell.low) for cell in cells)
+        return [*lines, INTERVAL] if has_intervals else lines
 
     def lines(self, row: Mapping[str, Cell], column: Column) -> list[str]:
         """Return the lines of a row's cell in a shown column."""

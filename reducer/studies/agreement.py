@@ -27,7 +27,7 @@ from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, describe_samples, estimate_share, resample
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
+from speechiq.reducer.stats.grid import Column, Grid, caution_of_estimates, name_units
 from speechiq.reducer.studies.result import StudyResult
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ Key = TypeVar("Key", str, tuple[str, Item])
 STATISTICS = {
     column.name: column
     for column in (
-        Column("equal", f"Equal %\n{INTERVAL}", ".1f", factor=100),
-        Column("kappa", f"Kappa\n{INTERVAL}", ".2f"),
-        Column("alpha", f"Alpha\n{INTERVAL}", ".2f"),
-        Column("spearman", f"Spearman\n{INTERVAL}", ".2f"),
-        Column("pearson", f"Pearson\n{INTERVAL}", ".2f"),
-        Column("bias", f"Bias\n{INTERVAL}", "+.2f"),
+        Column("equal", "Equal %", ".1f", factor=100),
+        Column("kappa", "Kappa", ".2f"),
+        Column("alpha", "Alpha", ".2f"),
+        Column("spearman", "Spearman", ".2f"),
+        Column("pearson", "Pearson", ".2f"),
+        Column("bias", "Bias", "+.2f"),
     )
 }
 RATERS = (Column("a", "A"), Column("b", "B"), Column("items", "Items", "d"))

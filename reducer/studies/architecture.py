@@ -38,7 +38,6 @@ from speechiq.reducer.stats.bootstrap import describe_samples, mean_of_defined, 
 from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.grid import (
-    INTERVAL,
     Cell,
     Column,
     Grid,
@@ -294,14 +293,14 @@ def _list_missing(
 
 def _difference_grid(rows: Sequence[MemberDifference], draws: int) -> Grid:
     """Return the table of the differences in a category."""
-    (first, *_), bars = rows, f"\n{INTERVAL}" if draws else ""
+    first, *_ = rows
     base, category, measure = first.base, first.category, first.category.measure
     columns = [
         Column("first", "First"),
         Column("second", "Second"),
         Column("first_score", f"First\n{category.unit}", ".1f"),
         Column("second_score", f"Second\n{category.unit}", ".1f"),
-        Column("difference", f"Difference{bars}", "+.1f"),
+        Column("difference", "Difference", "+.1f"),
         Column("p", "p", ".4f"),
         Column("better", "Items\nbetter", "d"),
         Column("worse", "worse", "d", below="better"),
@@ -380,8 +379,7 @@ def _pair_grid(cascades: Mapping[str, System], condition: str, category: Categor
         ears, _, reader = name.rpartition("+")
         rows.setdefault(ears, {"recognizer": ears})[reader] = mean.map(scale)
     readers = sorted({name.rpartition("+")[2] for name in pool.systems})
-    bars = f"\n{INTERVAL}" if draws else ""
-    columns = [Column("recognizer", "Recognizer"), *(Column(name, name + bars, ".1f") for name in readers)]
+    columns = [Column("recognizer", "Recognizer"), *(Column(name, name, ".1f") for name in readers)]
     clusters = pool.count_clusters(level)
     notes = caution_lines(caution_of_raw(len(clips), clusters) if draws else None)
     notes.append(f"{measure.direction} is better; {count_units(len(clips), clusters)}")

@@ -28,7 +28,7 @@ from speechiq.reducer.scores.scale import MEAN, PAPER, POINTS, Scale, Weighting,
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference, Interval
-from speechiq.reducer.stats.grid import INTERVAL, UNKNOWN, Cell, Column, Grid, Important, caution, count_units
+from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid, Important, caution, count_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -381,7 +381,7 @@ def comparison_grid(comparison: Comparison, notes: Sequence[str] = (), flags: Se
         Column("name", ""),
         Column("a", "A", ".2f"),
         Column("b", "B", ".2f"),
-        Column("difference", f"A - B\n{INTERVAL}", "+.2f"),
+        Column("difference", "A - B", "+.2f"),
         Column("p", "p", ".4f"),
         Column("better", "better"),
     ]

@@ -18,7 +18,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.texts import read_clip_transcripts
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.result import StudyResult
 
 #: The fewest systems for which an interval is given: below it the normal approximation has no meaning.
@@ -140,7 +140,7 @@ def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int, no
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems"), Column("clips", "Clips", "d")]
     for name in COEFFICIENTS:
-        columns.append(Column(name, f"{name.title()}\n{INTERVAL}", ".3f", ends=".2f"))
+        columns.append(Column(name, f"{name.title()}", ".3f", ends=".2f"))
         columns.append(Column(f"{name}_p", "p", ".2g", below=name))
     lines = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",

@@ -24,7 +24,7 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.contrast import FEWEST_CLUSTERS, GroupPairs, compare_groups
 from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, caution_of_estimates
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, caution_of_estimates
 from speechiq.reducer.studies.result import StudyResult
 from speechiq.siq_tasks.loaders.entities import CLASSES, ENTITIES, read_entity_fields
 
@@ -323,7 +323,7 @@ def _as_entity_grid(rows: Sequence[Mapping[str, Cell]], missing: Sequence[str]) 
         Column("entities", "Entities", "d"),
         Column("missing"),
         Column("words", "Words", "d"),
-        Column("wrong", f"Wrong words\n%\n{INTERVAL}", ".1f", factor=100),
+        Column("wrong", "Wrong words\n%", ".1f", factor=100),
     ]
     notes = [
         *missing,

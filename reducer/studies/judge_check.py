@@ -21,7 +21,7 @@ from speechiq.reducer.runs.judged import JudgedRow
 from speechiq.reducer.runs.ratings import JUDGE, Key, Ratings, average, find_majority, gather, read_judge
 from speechiq.reducer.stats.agreement import compare_raters, correct, krippendorff, pearson, share_equal
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.grid import ENOUGH_CLUSTERS, INTERVAL, Column, Grid, Important
+from speechiq.reducer.stats.grid import ENOUGH_CLUSTERS, Column, Grid, Important
 from speechiq.reducer.studies.agreement import RATERS, agreement_grid, compare_each_pair
 from speechiq.reducer.studies.result import StudyResult
 
@@ -91,7 +91,7 @@ def compare_settings(
     for name, by_id in points.items():
         given[name] = np.array([by_id[key] for key in shared])
     rows = _compare_on_shared(given, person, [clip_of[key] for key in shared], _name_clusters(answers), draws)
-    columns = [Column("judge", "Judge"), Column("scored", "Scored", "d"), Column("gain", f"Gain\n{INTERVAL}", "+.2f")]
+    columns = [Column("judge", "Judge"), Column("scored", "Scored", "d"), Column("gain", "Gain", "+.2f")]
     notes = ["Gain: Pearson minus that of the first row, on the same answers", BIAS]
     grid = agreement_grid("Judges against people", rows, ("pearson", "spearman", "kappa", "bias"), notes, columns)
     tasks = list({(answer.task.results, answer.task.task): answer.task for answer in answers}.values())
@@ -232,7 +232,7 @@ def _check_grids(checked: Mapping[str, Any], rubric: Rubric, judge: str) -> Iter
         *names,
         Column("answers", "Answers", "d"),
         Column("judge", "Judge", ".1f", factor=100),
-        Column("corrected", f"Corrected\n{INTERVAL}", ".1f", factor=100),
+        Column("corrected", "Corrected", ".1f", factor=100),
     ]
     meaning = "corrected: the judge's mean over all answers + the mean of person - judge over the scored ones"
     yield Grid("Mean scores in % of the scale", columns, shares, [meaning])

@@ -26,7 +26,6 @@ from speechiq.reducer.stats.bootstrap import describe_samples, estimate_share
 from speechiq.reducer.stats.contrast import contrast
 from speechiq.reducer.stats.estimate import UNDEFINED, Difference, Estimate
 from speechiq.reducer.stats.grid import (
-    INTERVAL,
     Cell,
     Column,
     Grid,
@@ -169,16 +168,16 @@ def needs_audio(listening: Listening) -> bool | None:
 
 
 def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
-    category, bars = rows[0].category, f"\n{INTERVAL}" if draws else ""
+    category = rows[0].category
     columns = [Column("system", "System")]
     for variant, (heading, difference) in HEADINGS.items():
         if any(variant in row.scores for row in rows):
-            columns.append(Column(variant, heading + bars, ".1f"))
+            columns.append(Column(variant, heading, ".1f"))
             if difference:
-                columns.append(Column(f"{variant} difference", difference + bars, "+.1f", below=variant))
+                columns.append(Column(f"{variant} difference", difference, "+.1f", below=variant))
                 columns.append(Column(f"{variant} p", "p", ".4f", below=variant))
     if any(row.gains for row in rows):
-        columns.append(Column("right", f"{RIGHT}\n%" + bars, ".1f"))
+        columns.append(Column("right", f"{RIGHT}\n%", ".1f"))
     notes: list[str] = [Important(line) for row in rows if (line := describe_listening(row))]
     fewest = min(rows, key=lambda row: row.clusters)
     notes += caution_lines(caution_of_raw(fewest.clips, fewest.clusters) if draws else None)

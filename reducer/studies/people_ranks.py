@@ -25,7 +25,7 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.agreement import concordance
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw
+from speechiq.reducer.stats.grid import Cell, Column, Grid, caution_lines, caution_of_raw
 from speechiq.reducer.studies.correlated import WRITTEN, SystemScores, correlate_ranks, list_scores, refuse_few
 from speechiq.reducer.studies.result import StudyResult
 
@@ -292,7 +292,7 @@ def _rank_grid(ranked: MeanRanks, given: GivenRanks, scoreboard: Scoreboard, dra
     means: list[Estimate] = resample(mean, ranked.clips, scoreboard.pool.clusters, draws=draws).estimates
     order = sorted(range(len(means)), key=lambda place: means[place].value)
     rows: list[dict[str, Cell]] = [{"system": ranked.systems[place], "mean_rank": means[place]} for place in order]
-    columns = [Column("system", "System"), Column("mean_rank", f"Mean rank\n{INTERVAL}", ".2f", lower=True)]
+    columns = [Column("system", "System"), Column("mean_rank", "Mean rank", ".2f", lower=True)]
     people = "1 person" if len(ranked.people) == 1 else f"{len(ranked.people)} people"
     clips = count_of(len(ranked.clips), "clip")
     notes = [

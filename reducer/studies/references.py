@@ -22,7 +22,7 @@ from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import EMPTY
 from speechiq.reducer.stats.bootstrap import estimate_share, mean_of_defined, ratio_of_sums, resample
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_of_estimates
+from speechiq.reducer.stats.grid import Cell, Column, Grid, caution_of_estimates
 from speechiq.reducer.studies.result import StudyResult
 
 #: The words of a reference and of a transcript.
@@ -211,7 +211,7 @@ def _as_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned) -> 
         Column("changed", "changed", "d", below="clips"),
         Column("original", f"Original\n{unit}", ".2f", factor=100),
         Column("cleaned", f"Cleaned\n{unit}", ".2f", factor=100),
-        Column("difference", f"Difference\n{INTERVAL}", ".2f", factor=100),
+        Column("difference", "Difference", ".2f", factor=100),
         Column("share", "Share\n%", ".1f", factor=100.0),
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
@@ -219,12 +219,12 @@ def _as_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned) -> 
     if learned:
         columns += [
             Column("places", "Places", "d"),
-            Column("written", f"Original's words\n%\n{INTERVAL}", ".1f", factor=100),
+            Column("written", "Original's words\n%", ".1f", factor=100),
             Column("corrected", "Corrected words\n%", ".1f", factor=100),
         ]
         notes.append("Original's words: written where the references differ, the corrected words elsewhere or neither")
     if any(record["above_clean"] for record in learned.values()):
-        columns.append(Column("above_clean", f"Above clean\n%\n{INTERVAL}", "+.1f", factor=100))
+        columns.append(Column("above_clean", "Above clean\n%", "+.1f", factor=100))
         notes.append(
             "Above clean: minus the mean of the systems of --clean; above 0 it is a sign of learned references"
         )

@@ -40,7 +40,7 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import Resampled, mean_of_defined, resample
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, caution_lines, caution_of_raw, count_units
+from speechiq.reducer.stats.grid import Cell, Column, Grid, caution_lines, caution_of_raw, count_units
 from speechiq.reducer.studies.result import StudyResult
 
 #: A slope per this many units of a strength, by unit; of all others, per 1.
@@ -331,15 +331,15 @@ def curve_grid(robustness: Robustness, curves: Sequence[Curve]) -> Grid:
 
     Its notes say where the curves cross.
     """
-    first, bars = curves[0], f"\n{INTERVAL}" if robustness.draws else ""
+    first = curves[0]
     columns = [Column("system", "System")]
     clean, *strengths = list_strengths(curves)
-    columns.append(Column(clean, clean + bars, ".1f"))
+    columns.append(Column(clean, clean, ".1f"))
     for label in strengths:
-        columns.append(Column(label, label + bars, ".1f"))
-        columns.append(Column(f"{label} loss", "loss" + bars, "+.1f", below=label))
+        columns.append(Column(label, label, ".1f"))
+        columns.append(Column(f"{label} loss", "loss", "+.1f", below=label))
     if any(not math.isnan(curve.slope.value) for curve in curves):
-        columns.append(Column("slope", f"slope per {first.per:g} {first.strength_unit}".rstrip() + bars, "+.2f"))
+        columns.append(Column("slope", f"slope per {first.per:g} {first.strength_unit}".rstrip(), "+.2f"))
     same = (first.measure, first.series)
     notes = [describe_crossing(each) for each in robustness.crossings if (each.measure, each.series) == same]
     return Grid(f"{title_of_curves(first)}: {first.unit}", columns, [_row(curve) for curve in curves], notes)

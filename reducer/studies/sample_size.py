@@ -22,7 +22,7 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import ENOUGH, INTERVAL, Cell, Column, Grid, Important
+from speechiq.reducer.stats.grid import ENOUGH, Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.result import StudyResult
@@ -143,9 +143,9 @@ def _as_grid(
     columns = [Column("score", "Score"), Column("system", "Systems"), Column("pilot_clips", "Clips\nnow", "d")]
     if clustered:
         columns += [Column("pilot_clusters", "Clusters\nnow", "d"), Column("icc", "ICC", ".2f")]
-    columns += [Column("smallest_difference", f"Shown now\n{INTERVAL}", ".2f")]
+    columns += [Column("smallest_difference", "Shown now", ".2f")]
     if aim.difference is not None:
-        columns += [Column("needed_clips", f"Clips for {aim.difference:g}\n{INTERVAL}", ".0f")]
+        columns += [Column("needed_clips", f"Clips for {aim.difference:g}", ".0f")]
         if clustered:
             columns.append(Column("needed_clusters", f"Clusters\nfor {aim.difference:g}", ".0f"))
     rows: list[dict[str, Cell]] = []

@@ -23,7 +23,7 @@ from speechiq.reducer.scores.scale import MEAN, POINTS
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid, Important, caution_lines
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, caution_lines
 from speechiq.reducer.studies.result import StudyResult
 
 PARAMETERS, ACTIVE, COMPUTE = "parameters", "active_parameters", "training_flops"
@@ -268,9 +268,9 @@ def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
         Column("size", f"{KINDS[study.kind]}\nmillions", ".1f", factor=1e-6),
         Column("source", "", below="size"),
         Column("class", "Size class"),
-        Column("siq", f"SIQ\n{INTERVAL}", ".2f", ends=".1f"),
+        Column("siq", "SIQ", ".2f", ends=".1f"),
         Column("expected", "SIQ on\nthe line", ".2f"),
-        Column("given_size", f"SIQ given size\n{INTERVAL}", ".2f", ends=".1f", style="bold"),
+        Column("given_size", "SIQ given size", ".2f", ends=".1f", style="bold"),
     ]
     if study.kind == COMPUTE:
         columns[1] = Column("size", KINDS[study.kind], ".3g")
@@ -298,8 +298,8 @@ def _grid_of_line(study: SizeStudy) -> Grid:
     columns = [
         Column("kind", "Size"),
         Column("systems", "Systems", "d"),
-        Column("slope", f"Other clips\n{INTERVAL}", "+.2f", ends="+.1f"),
-        Column("slope_of_systems", f"Other systems\n{INTERVAL}", "+.2f", ends="+.1f"),
+        Column("slope", "Other clips", "+.2f", ends="+.1f"),
+        Column("slope_of_systems", "Other systems", "+.2f", ends="+.1f"),
         Column("explained", "R squared", ".3f"),
         Column("spread", "Std of\ndistances", ".2f"),
     ]

@@ -31,7 +31,7 @@ from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answer
 from speechiq.reducer.scores.suites import Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Column, Grid, caution_of_estimates, name_units
+from speechiq.reducer.stats.grid import Column, Grid, caution_of_estimates, name_units
 from speechiq.reducer.studies.result import StudyResult
 
 SCHEMA = "speechiq-unanswerable"
@@ -251,7 +251,7 @@ def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         Column("control", "Control"),
         Column("asked"),
         Column("hallucinated", "Hallucinated", "d"),
-        Column("rate", f"Rate %\n{INTERVAL}", ".1f", factor=100),
+        Column("rate", "Rate %", ".1f", factor=100),
         Column("none_of_the_above", "None of\nthe above", "d"),
         Column("unparsed", "Unreadable", "d"),
     ]
@@ -298,10 +298,10 @@ def _signs_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         Column("control", "Control"),
         Column("right", "Right,\nchecked", "d"),
         Column("unheard"),
-        Column("not_heard", f"Not heard\n%\n{INTERVAL}", ".1f", factor=100),
+        Column("not_heard", "Not heard\n%", ".1f", factor=100),
         Column("answers", "Answers", "d"),
         Column("unoffered"),
-        Column("not_offered", f"Not offered\n%\n{INTERVAL}", ".1f", factor=100),
+        Column("not_offered", "Not offered\n%", ".1f", factor=100),
     ]
     shares = [record[name] for record in records for name in ("not_heard", "not_offered")]
     notes = [

@@ -29,7 +29,7 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scale import competition_ranks
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 #: Folder of the pages of systems.
 SYSTEMS = "systems"
@@ -146,7 +146,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
         """Return the columns of the scores."""
         columns = [make_column(name, title(name), record) for name, record in self.columns.items()]
         if self.norms:
-            columns.insert(0, Column("siq", f"SIQ\n{INTERVAL}", ".1f", kind="siq"))
+            columns.insert(0, Column("siq", "SIQ", ".1f", kind="siq"))
         return columns
 
     def list_scores(self, entry: BoardEntry) -> dict[str, Cell]:

@@ -35,8 +35,8 @@ from speechiq.reducer.stats.grid import INTERVAL, Cell, Column, Grid
 
 SCORES = (
     Column("score", "Score"),
-    Column("value", f"Value\n{INTERVAL}", ".2f", ".1f"),
-    Column("z", f"Z\n{INTERVAL}", "+.2f"),
+    Column("value", "Value", ".2f", ".1f"),
+    Column("z", "Z", "+.2f"),
     Column("clips", "Clips", "d"),
     Column("clusters", "Clusters", "d"),
     Column("items", "Items", "d"),
@@ -139,7 +139,8 @@ def _draw_sizes(board: Board, column: Column) -> Any:
 
 
 def _name_axis(column: Column, *, ends: bool = True) -> str:
-    return ", ".join(line for line in (column.heading or "").splitlines() if ends or line != INTERVAL)
+    lines = (column.heading or "").splitlines()
+    return ", ".join([*lines, INTERVAL] if ends else lines)
 
 
 #: Most systems in the chart of a leaderboard.

@@ -17,7 +17,6 @@ from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, 
 from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
 from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.grid import (
-    INTERVAL,
     Column,
     Grid,
     Important,
@@ -377,8 +376,8 @@ def _as_content(prediction: Prediction) -> dict[str, Any]:
 def _metric_grid(prediction: Prediction) -> Grid:
     columns = [
         Column("metric", "Metric"),
-        Column("auc", f"AUC\n{INTERVAL}", ".3f"),
-        Column("difference", f"minus {prediction.baseline}\n{INTERVAL}", "+.3f"),
+        Column("auc", "AUC", ".3f"),
+        Column("difference", f"minus {prediction.baseline}", "+.3f"),
         Column("difference_p", "p", ".3f"),
         Column("efron", NAMES["efron"], ".3f"),
         Column("mcfadden", NAMES["mcfadden"], ".3f"),

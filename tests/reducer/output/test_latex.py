@@ -49,10 +49,10 @@ def ranking() -> Grid:
     columns = [
         Column("rank", "Rank", ".0f", kind="rank", lower=True),
         Column("system", "System", kind="setup"),
-        Column("remember", "Remember\nWER %\n95 % interval", ".2f", ".1f", 100.0, kind="level", lower=True),
+        Column("remember", "Remember\nWER %", ".2f", ".1f", 100.0, kind="level", lower=True),
         Column("remember_z", "Z", "+.2f", below="remember"),
         Column("remember_undefined", "", below="remember"),
-        Column("siq", "SIQ\n95 % interval", ".2f", ".1f", kind="siq"),
+        Column("siq", "SIQ", ".2f", ".1f", kind="siq"),
         Column("unparsed", "Unreadable\n%", ".1f", kind="flag"),
     ]
     rows = [

@@ -73,8 +73,8 @@ def test_a_board_has_ranks_and_tables_by_data_set_and_group(root):
     assert [row["rank"] for row in board.rank().rows] == [1.0, 2.0]
     (sets,) = board.list_parts()
     assert sets.title == "Facts by data set: acc. %" and [column.heading for column in sets.shown][1:] == [
-        "one\nacc. %\n95 % interval",
-        "two\nacc. %\n95 % interval",
+        "one\nacc. %",
+        "two\nacc. %",
     ]
     assert sets.rows[0]["group one"].value == board.newest[0].result.suites["quiz"].datasets["one"]["facts"].score.value
 
