@@ -15,12 +15,15 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir
+from functools import cache
+from multiprocessing import forkserver
 from pathlib import Path
 from subprocess import CompletedProcess
 
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.preloaded"])
+ROOT = Path(__file__).parents[1]
 
 
 def lm_eval() -> None:
@@ -73,6 +76,7 @@ def run_warm(
         files[0].flush()
         names = [file.name for file in files]
         settings = (dict(os.environ if env is None else env), str(Path(cwd).absolute()), names)
+        _start_server()
         process = FORKS.Process(target=_enter, args=(entry, arguments, *settings))
         process.start()
         process.join()
@@ -86,6 +90,7 @@ def run_warm_ranks(
 
     `nodes` is the number of processes of each machine.
     """
+    _start_server()
     places = [(local, size) for size in nodes for local in range(size)]
     ranks = []
     for rank, (local, size) in enumerate(places):
@@ -94,6 +99,13 @@ def run_warm_ranks(
         ranks.append({**env, **{name: str(value) for name, value in about.items()}})
     with ThreadPoolExecutor(len(ranks)) as pool:
         return list(pool.map(lambda rank: run_warm(entry, *arguments, env=rank), ranks))
+
+
+@cache
+def _start_server() -> None:
+    """Start the process that imports the packages, in the folder in which it finds what it has to import."""
+    with chdir(ROOT):
+        forkserver.ensure_running()
 
 
 def _enter(entry: Callable, arguments: tuple, environment: dict[str, str], folder: str, streams: list[str]) -> None:

@@ -27,6 +27,8 @@ def load(tmp_path_factory):
         patch.setattr("evaluate.config.HF_EVALUATE_OFFLINE", True)
         patch.setattr("socket.socket.connect", lambda *_: pytest.fail("the network was used"))
         patch.setattr("sys.path", list(sys.path))
+        for name in [name for name in sys.modules if name.startswith("evaluate_modules")]:
+            patch.delitem(sys.modules, name)  # of another cache
         numbers = map(str, count())  # otherwise a module waits a second for the file of the one before it
         yield lambda name: evaluate.load(path(name), cache_dir=str(cache), experiment_id=next(numbers))
 
