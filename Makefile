@@ -51,7 +51,7 @@ test: $(WORKSHOP) runs/demo/report.html  ## all tests of what the product does
 
 checks: docs  ## tests of the package, its types, the notebooks, the benchmarks and the site
 	$(BIN)/siq demo fetch
-	$(TEST) -n 2 --dist loadgroup -m checks
+	$(TEST) -n 2 --dist loadgroup -m checks tests/benchmarks tests/test_*.py
 
 test-upstream:  ## what we need of lm-eval and transformers, against the newest versions of all dependencies
 	$(PYTHON) -m venv --clear $(UPSTREAM)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
 
 from speechiq.core.checkpoints.names import identity, resolve
@@ -47,6 +46,8 @@ def build(spec, **options):
 
 
 def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
+    from peft import LoraConfig, get_peft_model
+
     adapted = get_peft_model(
         AutoModelForMultimodalLM.from_pretrained(folder),
         LoraConfig(target_modules=["q_proj", "v_proj"], init_lora_weights=False),
@@ -64,6 +65,8 @@ def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
 @pytest.mark.parametrize("place", ["~/adapter", "./adapter"])
 def test_an_adapter_is_identified_by_its_files_and_changes_answers(tiny_cascade, tmp_path, monkeypatch, place):
     model = AutoModelForCausalLM.from_pretrained(tiny_cascade.llm)
+    from peft import LoraConfig, get_peft_model
+
     lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
     get_peft_model(model, lora).save_pretrained(tmp_path / "adapter")
     monkeypatch.setenv("SIQ_CACHE", str(cache_dir()))
