@@ -287,7 +287,8 @@ def _list_missing(
         if stages in ran:
             continue
         spec = "+".join(stage or "ASR" for stage in stages)
-        answer = "" if way == "generate" else f",{'llm_' * (len(stages) > 1)}answer={way}"
+        prefix = "llm_" if len(stages) > 1 else ""
+        answer = "" if way == "generate" else f",{prefix}answer={way}"
         yield f"no run of {spec} ({name}): {shlex.join(['siq', 'eval', spec + answer, '--tasks', tasks, '-o', place])}"
 
 
