@@ -35,7 +35,6 @@ SMALLEST = {
     "sample_size": ("--sets", "2", "--pilots", "2", "--shifts", "0.8"),
     "score_scale": ("--systems", "3", "--clips", "5", "10", "--draws", "50", "--rounds", "1"),
     "shards": ("--limit", "1"),
-    "shards_killed": ("--kills", "1", "--limit", "1"),
     "site_size": ("--systems", "3", "--clips", "4", "--browser", str(CHROMIUM)),
     "stage_memory": ("--clips", "1"),
     "startup": ("--starts", "1", "--lists", "0"),
