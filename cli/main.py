@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from speechiq.cli.commands import Group, stop_in_one_line, write_examples
-from speechiq.core.console import escape_output, open_closed_streams, say_error, show
+from speechiq.core.console import escape_output, open_closed_streams, prepare_quick_end, say_error, show
 from speechiq.core.errors import SpeechIQError
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -87,5 +87,16 @@ def main() -> None:
         sys.exit(1)
 
 
+def enter() -> None:
+    """Run `siq` as a process, which ends as soon as its work is done."""
+    end_quickly = prepare_quick_end()
+    try:
+        main()
+    except SystemExit as end:
+        if not end.code:
+            end_quickly()
+        raise
+
+
 if __name__ == "__main__":
-    main()
+    enter()

@@ -9,7 +9,6 @@ its memory and its accelerator are free after it. Where a fork cannot go on, as 
 interpreter starts in its place.
 """
 
-import atexit
 import gc
 import os
 import signal
@@ -20,7 +19,7 @@ from importlib import import_module
 import msgspec
 from msgspec import Struct
 
-from speechiq.core.console import VARIABLE
+from speechiq.core.console import VARIABLE, prepare_quick_end
 from speechiq.engines._transformers import is_bad_fork
 from speechiq.harness_patch import plugins
 
@@ -33,6 +32,7 @@ PACKAGES = (
     "av",
     "datasets",
     "pytablewriter",
+    "transformers.tokenization_mistral_common",
     "transformers.modeling_utils",
     "transformers.models.auto.modeling_auto",
     "transformers.models.auto.processing_auto",
@@ -50,8 +50,6 @@ PACKAGES = (
 )
 #: Elsewhere, libraries of the system do not work after a fork.
 CAN_FORK = sys.platform == "linux"
-#: The module whose work is done in this process.
-_finished: list[str] = []
 
 
 class Request(Struct, frozen=True):
@@ -83,8 +81,7 @@ class Ended(Struct, frozen=True, tag=True):
 
 def main() -> None:
     """Import packages, and start the process of each request; a forked one returns from here when its work is done."""
-    # What is registered first runs last.
-    atexit.register(_end_at_once)
+    end_quickly = prepare_quick_end()
     reports = os.dup(1)
     # A signal to the group is for the process that works, and for the program whose end closes stdin.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -94,7 +91,8 @@ def main() -> None:
         request = msgspec.json.decode(line, type=Request)
         pid = os.fork()
         if pid == 0:
-            return enter(request, reports)
+            enter(request, reports)
+            return end_quickly()
         _, status = os.waitpid(pid, 0)
         _report(Ended(os.waitstatus_to_exitcode(status)), reports)
 
@@ -151,18 +149,6 @@ def enter(request: Request, reports: int) -> None:
         os.execve(sys.executable, command, os.environ)
     sys.argv = [request.module, *request.arguments]
     import_module(request.module).main(request.arguments)
-    _finished.append(request.module)
-
-
-def _end_at_once() -> None:
-    """End a process whose work is done before the interpreter destroys all objects, which takes as long as the work.
-
-    Destroying them copies the memory that forks share.
-    """
-    if _finished:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(0)
 
 
 def _connect(request: Request, reports: int) -> None:

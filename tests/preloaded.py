@@ -7,5 +7,3 @@ from speechiq.harness_patch.fork_server import import_packages
 import_packages()
 for name in ("lm_eval.models.huggingface", "nltk", "pytablewriter", "sklearn.metrics", "speechiq.cli.main"):
     import_module(name)
-# Importing it takes half a second in each process that loads a processor of Whisper.
-import_module("transformers.tokenization_mistral_common")
