@@ -139,10 +139,10 @@ def keep_page(chromium, kept_pages):
 
 #: Files that take a minute and more beside other work, the longest first.
 LONGEST = (
-    "test_eval", "test_audio_llm", "test_whisper", "test_audio_llm_omni", "test_page", "test_ranks",
-    "test_asr_model_types", "test_transforms", "test_demo", "test_predict", "test_streams_and_disks", "test_texts",
-    "test_eval_shards", "test_cluster", "test_write", "test_speech_quality", "test_audio_api", "test_llm",
-    "test_views", "test_demo_languages", "test_command_line", "test_belebele_runs",
+    "test_eval", "test_audio_llm_omni", "test_audio_llm", "test_whisper", "test_asr_model_types", "test_ranks",
+    "test_page", "test_demo", "test_streams_and_disks", "test_belebele_runs", "test_eval_shards", "test_write",
+    "test_predict", "test_texts", "test_audio_api", "test_demo_languages", "test_speech_quality", "test_loading",
+    "test_shards", "test_listen_runs", "test_llm", "test_views", "test_languages", "test_served", "test_site",
 )  # fmt: skip
 
 #: Fixture -> the marks of every test that uses it.
