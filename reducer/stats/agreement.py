@@ -46,7 +46,6 @@ def compare_raters(
     *,
     ordinal: bool = False,
     draws: int,
-    seed: int = 0,
 ) -> Agreement:
     """Return how far two raters agree, with intervals from one set of draws of clips or clusters.
 
@@ -72,7 +71,7 @@ def compare_raters(
             ]
         )
 
-    return Agreement(*resample(statistics, list(clips), clusters, draws=draws, seed=seed).estimates)
+    return Agreement(*resample(statistics, list(clips), clusters, draws=draws).estimates)
 
 
 def weighted_kappa(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:

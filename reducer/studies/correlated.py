@@ -140,7 +140,7 @@ def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int, no
     """Return a grid with one row per metric: each coefficient with the ranks over its 95 % interval and its p-value."""
     columns = [Column("metric", "Metric"), Column("systems"), Column("clips", "Clips", "d")]
     for name in COEFFICIENTS:
-        columns.append(Column(name, f"{name.title()}", ".3f", ends=".2f"))
+        columns.append(Column(name, name.title(), ".3f", ends=".2f"))
         columns.append(Column(f"{name}_p", "p", ".2g", below=name))
     lines = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",
