@@ -23,7 +23,7 @@ from speechiq.core.files.folders import VARIABLE, cache_dir, store_folder
 from speechiq.core.files.plain import check_output_folder, exists
 
 #: The packages that decide scores.
-SHOWN = ("speechiq", "lm-eval", "transformers", "torch")
+MAIN_PACKAGES = ("speechiq", "lm-eval", "transformers", "torch")
 #: Seconds for anything that needs the network.
 PATIENCE_S = 2.0
 #: Bytes of free disk below which a run may fail: the demo's models and their conversion.
@@ -62,7 +62,7 @@ def find_version(package: str) -> str | None:
 
 def list_versions() -> list[str]:
     """Return a line per package that `siq --version` prints, and one for Python."""
-    lines = [f"{package} {find_version(package) or 'is not installed'}" for package in SHOWN]
+    lines = [f"{package} {find_version(package) or 'is not installed'}" for package in MAIN_PACKAGES]
     return [*lines, f"Python {platform.python_version()}"]
 
 
@@ -242,7 +242,7 @@ def doctor(
     findings = [(topic, finding) for topic, probe in PROBES.items() for finding in probe()]
     findings += [("Data sets", finding) for finding in (find_sources(tasks) if tasks else ())]
     errors = [each for _, each in findings if each.state == "error"]
-    versions = {package: find_version(package) for package in SHOWN}
+    versions = {package: find_version(package) for package in MAIN_PACKAGES}
     rows = [(topic, each.name, each.state, each.detail, each.fix) for topic, each in findings]
     if json:
         records = [dict(zip(("topic", "name", "state", "detail", "fix"), row, strict=True)) for row in rows]

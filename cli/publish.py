@@ -18,7 +18,6 @@ from speechiq.reducer.output.published.record import draft
 from speechiq.reducer.output.published.registry import check_results_folder
 from speechiq.reducer.scores import norms as norms_files
 from speechiq.reducer.scores import suites
-from speechiq.reducer.scores.norms import ADVICE_FILE
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.result import StudyResult
 
@@ -145,7 +144,7 @@ def publish_norms(
     """
     if exists(output):
         raise SpeechIQError(f"{str(output)!r} exists", "frozen norms are never replaced", "give the next edition")
-    check_output(output, force=False, advice=ADVICE_FILE)
+    check_output(output, force=False, advice=OWN_FILE)
     frozen = norms_files.freeze_norms(norms_files.read_norms(draft), output.name.removesuffix(".json"), example=example)
     norms_files.write_norms(frozen, output)
     say(f"wrote {output}: norms {frozen.title} of {count_of(len(frozen.population), 'system')}")

@@ -36,7 +36,7 @@ from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.core.files.page import Page
-from speechiq.core.files.plain import check_output, exists, refuse_same
+from speechiq.core.files.plain import OWN_FILE, check_output, exists, refuse_same
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join_contents
@@ -54,7 +54,7 @@ from speechiq.reducer.runs.run_record import read_costs, read_cut_replies, read_
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.levels import LEVELS, SUITE
-from speechiq.reducer.scores.norms import ADVICE_FILE, build_norms, write_norms
+from speechiq.reducer.scores.norms import build_norms, write_norms
 from speechiq.reducer.scores.pairs import choose_system, pair_up, select_runs
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.stats.bootstrap import check_draws
@@ -127,7 +127,7 @@ def score(
     outputs = list_outputs(output, FORMATS, force)
     if save_norms is not None:
         refuse_same([save_norms, *(file.path for file in outputs)])
-        check_output(save_norms, force, ADVICE_FILE)
+        check_output(save_norms, force, OWN_FILE)
     rule, norms = choose_scale(norms_file, weights, clip_weights)
     priced = read_prices(prices) if prices else {}
     _refuse_pairs(norms_file, group_by, save_norms, levels)

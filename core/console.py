@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,16 @@ def count_of(number: int, noun: str) -> str:
     """
     plural = f"{noun[:-1]}ies" if noun.endswith(("ry", "ty")) else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"
+
+
+def list_some(texts: Sequence[str], most: int = 3, separator: str = ", ") -> str:
+    """Return the first of some texts, and how many more there are.
+
+    >>> list_some(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    shown = separator.join(texts[:most])
+    return shown if len(texts) <= most else f"{shown} and {len(texts) - most} more"
 
 
 def printable(text: str) -> str:

@@ -13,13 +13,11 @@ from speechiq.cli.options import (
     split_names,
 )
 from speechiq.core.checkpoints.names import DEMO, choose_source, demo_folder
-from speechiq.core.console import count_of, say, show
+from speechiq.core.console import count_of, list_some, say, show
 from speechiq.core.files.plain import (
     is_file,
 )
 
-#: How many ids are printed.
-SHOWN = 5
 #: The demo's language model.
 SMALL = "SmolLM2-135M-Instruct"
 
@@ -72,7 +70,6 @@ def new(
         say(warning)
     if embedder is None:
         say(f"Understand compares texts with {small}; that of the paper is --embedder {DEFAULT_EMBEDDER} (gated)")
-    more = f" and {len(made.ids) - SHOWN} more" if len(made.ids) > SHOWN else ""
     place = shlex.quote(str(folder))
     system = "demo" if language is None else f"{choose_source('whisper-base')}+{small},llm_answer=likelihood"
     if audio is None:
@@ -82,7 +79,7 @@ def new(
     fetch = [] if is_file(demo_folder(small.removeprefix(DEMO)) / "config.json") else ["  siq demo fetch"]
     show(
         f"{', '.join(made.tasks)} are in {folder}.",
-        f"Ids of the clips: {', '.join(made.ids[:SHOWN])}{more}; `siq list tasks {place}` lists all. Next:",
+        f"Ids of the clips: {list_some(made.ids, 5)}; `siq list tasks {place}` lists all. Next:",
         *fetch,
         f"  {run} {','.join(made.tasks[:2])}",
         "Apply needs questions: a model writes them (`siq data questions --help`), or you. Then run all three:",

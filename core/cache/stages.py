@@ -25,7 +25,7 @@ from speechiq.core.cache.stage_cache import FORMAT, LONGEST_STAGE, STAGE, StageC
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import LARGEST, OWN_FILE, left_over, open_plain, reading, write_whole
-from speechiq.core.recordings.audio_file import ADVICE, BLOCK
+from speechiq.core.recordings.audio_file import BLOCK, OTHER_DISK
 
 DAY = 86_400
 #: Names of folders below the response cache, and below the clip folder, in which speechiq writes.
@@ -189,7 +189,7 @@ def merge_archives(archives: Sequence[Path], store: Path) -> Counter[str]:
             names = archive.namelist()
             for name in filter(CLIP_NAME.fullmatch, names):
                 if not cache_dir(name).is_file():
-                    write_whole(cache_dir(name), archive.read(name), ADVICE, make_folders=True)
+                    write_whole(cache_dir(name), archive.read(name), OTHER_DISK, make_folders=True)
                     counts["clips"] += 1
             for name in names:
                 if name.endswith(ROWS):

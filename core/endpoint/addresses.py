@@ -9,7 +9,7 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 
 NEVER_SHOWN = "@?#;%"
-SHOWN = 100
+LONGEST_SHOWN = 100
 
 #: An address in a text, with a password that may have a comma.
 _ADDRESS = re.compile(r"(?:base_url=(?:\w+://)?|https?://)(?:[^/\s]*@)?[^\s,]+")
@@ -33,7 +33,7 @@ def check_address(url: Any, given_by: str, fix: str, example: str, secrets: Sequ
             f"{given_by} contains {secret}, which would be written into the results", fix=f"remove it and {fix}"
         )
     if not _is_address(text):
-        shown = "it" if set(text) & set(NEVER_SHOWN) else repr(printable(text)[:SHOWN])
+        shown = "it" if set(text) & set(NEVER_SHOWN) else repr(printable(text)[:LONGEST_SHOWN])
         raise SpeechIQError(given_by, f"{shown} is not an address", f"give one like {example}")
     return text.rstrip("/")
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tqdm import tqdm
 
-from speechiq.core.console import printable, say
+from speechiq.core.console import list_some, printable, say
 from speechiq.core.endpoint.addresses import check_address
 from speechiq.core.endpoint.replies import (
     CONTENT_FILTER,
@@ -47,7 +47,7 @@ OPENAI = "https://api.openai.com/v1"
 #: Variables that the openai package puts into headers in addition to the key.
 ACCOUNT = ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID")
 TIMEOUT, RETRIES = 300.0, 8
-PROBE_TIMEOUT, SHOWN = 10.0, 200
+PROBE_TIMEOUT, LONGEST_REASON = 10.0, 200
 UNKNOWN_KEY = 401
 #: HTTP status -> what to do about it, by the fields of `Advice` and the environment variable of the key.
 BY_STATUS = {
@@ -184,9 +184,8 @@ class Endpoint:
                 raise
             return
         if models and not is_listed(self.model, models):
-            nearest = get_close_matches(self.model, models, LISTED, cutoff=0)
-            others = f" and {len(models) - LISTED} more" if len(models) > LISTED else ""
-            fix = f"name one that its server lists: {', '.join(map(self._quote, nearest))}{others}"
+            nearest = get_close_matches(self.model, models, len(models), cutoff=0)
+            fix = f"name one that its server lists: {list_some([*map(self._quote, nearest)], LISTED)}"
             raise SpeechIQError(self._place, "no such model", fix)
 
     def chat(
@@ -313,9 +312,9 @@ class Endpoint:
         status, body = error.status_code, error.body
         given = body if isinstance(body, dict) else {"message": body}
         code, kind, parameter, message = (given.get(name) for name in ("code", "type", "param", "message"))
-        text = message if isinstance(message, str) else error.response.text[: 4 * SHOWN]
+        text = message if isinstance(message, str) else error.response.text[: 4 * LONGEST_REASON]
         if isinstance(parameter, str) and parameter not in text:
-            text = f"{text[: SHOWN // 2]} ({parameter})"
+            text = f"{text[: LONGEST_REASON // 2]} ({parameter})"
         symptom, fix = f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable)
         if code in NO_QUOTA or kind in NO_QUOTA:
             code, symptom = NO_QUOTA[0], f"the account has no quota left ({symptom})"
@@ -336,7 +335,7 @@ class Endpoint:
         text = str(text)
         if self._key:
             text = text.replace(self._key, "***")
-        return printable(" ".join(text.split())[:SHOWN])
+        return printable(" ".join(text.split())[:LONGEST_REASON])
 
     def _announce(self, fault: SpeechIQError, pause: float, took: float, number: int, tries: int) -> None:
         """Announce the wait, unless another call has just announced one."""

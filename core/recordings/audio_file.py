@@ -263,7 +263,8 @@ def _make_resampler(rate: int) -> Callable[..., np.ndarray]:
 
 
 CLIPS = "clips"
-ADVICE = "set SIQ_CACHE to a folder on another disk"
+#: What to do if no clip can be written.
+OTHER_DISK = "set SIQ_CACHE to a folder on another disk"
 BLOCK = 1 << 20
 
 
@@ -281,7 +282,7 @@ def save_audio(audio: Path | bytes, name: str) -> dict[str, Any]:
     path = f"{CLIPS}/{sha256[:2]}/{sha256}.{found.kind}"
     if not cache_dir(path).is_file():
         content = _read_blocks(audio) if isinstance(audio, Path) else audio
-        write_whole(cache_dir(path), content, ADVICE, make_folders=True)
+        write_whole(cache_dir(path), content, OTHER_DISK, make_folders=True)
     clip = {"path": path, "sha256": sha256, "sampling_rate": SAMPLING_RATE, "duration": found.duration}
     return clip | {"warnings": found.warnings}
 

@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn import functional
 from transformers import Wav2Vec2Config, Wav2Vec2Model
 
+from speechiq.core.console import list_some
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import open_plain
 
@@ -230,6 +231,6 @@ def _refuse(file: Path, how: str, names: Iterable[Any]) -> None:
     if names := sorted(map(str, names)):
         raise SpeechIQError(
             f"UTMOS weights {file}",
-            f"the weights of another network: it {how} {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}",
+            f"the weights of another network: it {how} {list_some(names, 1)}",
             "give the published file of utmos22_strong",
         )

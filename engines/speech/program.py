@@ -33,7 +33,7 @@ from speechiq.engines.options import UNIT, Options, only_given
 PATIENCE_S = 600.0
 #: The text that a voice speaks before a run, to find out whether it works.
 TRIAL = "one"
-SHOWN, SHOWN_TEXT = 200, 40
+LONGEST_REASON, LONGEST_TEXT = 200, 40
 
 
 class Listing(Struct, frozen=True, forbid_unknown_fields=True):
@@ -180,7 +180,7 @@ class ProgramSpeech(SpeechEngine):
         if spoken is None:
             raise SpeechIQError(
                 self.name,
-                f"cannot speak {line[:SHOWN_TEXT]!r} ({fault or 'it wrote no audio'})",
+                f"cannot speak {line[:LONGEST_TEXT]!r} ({fault or 'it wrote no audio'})",
                 f"try another voice, {self.row.advice}",
             )
         samples, rate = spoken
@@ -230,7 +230,7 @@ def run_program(command: list[str], name: str) -> str | None:
     if not done.returncode:
         return None
     lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
-    return printable(lines[-1].strip()[:SHOWN])
+    return printable(lines[-1].strip()[:LONGEST_REASON])
 
 
 def _make_engine(name: str) -> type[ProgramSpeech]:

@@ -48,7 +48,7 @@ FILE = "head.npy"
 BLOCK = 8192
 PROBE = "Hello"
 #: How much the cosine of a model's logits and of those of its head alone may differ from 1 (float16 and bfloat16).
-ROUNDING = 1e-4
+HEAD_TOLERANCE = 1e-4
 log = logging.getLogger(__name__)
 
 
@@ -79,7 +79,7 @@ def compute_head(model: TextModel) -> Head:
         ids = model.pad([model.tokenizer(PROBE).input_ids]).ids
         logits = causal(input_ids=ids, use_cache=False).logits[0, -1].double()
         own = head(causal.base_model(input_ids=ids, use_cache=False).last_hidden_state[0, -1]).double()
-        if 1 - torch.cosine_similarity(logits, own, dim=0) > ROUNDING:
+        if 1 - torch.cosine_similarity(logits, own, dim=0) > HEAD_TOLERANCE:
             return None
         return compute_gram(head.weight, head.bias)
 

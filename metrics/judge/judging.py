@@ -202,7 +202,7 @@ def say_first(line: str) -> None:
 MANY = 5
 NO_REFERENCE = "no reference to match"
 #: What a rubric shows of a case; the order is that of the key in the response cache.
-SHOWN = ("question", "reference", "answer", "checklist", "first", "second")
+CASE_FIELDS = ("question", "reference", "answer", "checklist", "first", "second")
 
 
 class Case(NamedTuple):
@@ -347,7 +347,7 @@ def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgment:
 
 
 def _ask(case: Case | PairCase, judging: Judging) -> JudgeQuestion:
-    shown = {name: getattr(case, name) for name in SHOWN if name in case._fields}
+    shown = {name: getattr(case, name) for name in CASE_FIELDS if name in case._fields}
     if "checklist" in shown and not judging.shows_checklist:
         shown["checklist"] = ""
     if isinstance(case, Case) and case.grades and judging.rubric.has("grades"):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from speechiq.core.console import count_of, printable
+from speechiq.core.console import count_of, list_some, printable
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import refuse_unspaced, warn_other_language
@@ -31,11 +31,10 @@ from speechiq.reducer.imports.rows import OutputRow
 from speechiq.siq_tasks.loaders.content import describe_content
 from speechiq.siq_tasks.loaders.odd_rows import OddRows
 
-#: References by which a language is checked, and ids that a warning names.
-CHECKED, SHOWN = 1000, 3
+#: References by which a language is checked, and ids that a warning names as examples.
+CHECKED, MOST_EXAMPLES = 1000, 3
 #: Systems that warnings name one by one.
 MOST_NAMED = 5
-ADVICE = "correct the rows, or leave them out of the file"
 
 
 class Key(NamedTuple):
@@ -130,7 +129,7 @@ def survey(settings: ImportSettings) -> Survey:
     if not found.rows:
         raise SpeechIQError(", ".join(map(str, settings.paths)), "no rows", "give files with outputs")
     if settings.system is not None and len(named - {""}) > 1:
-        shown = ", ".join(sorted(named - {""})[:SHOWN])
+        shown = list_some(sorted(named - {""}))
         raise SpeechIQError(
             f"--system {settings.system}", f"the rows name {len(named - {''})} systems ({shown})", "leave it out"
         )
@@ -177,7 +176,8 @@ def _count_row(found: Survey, row: OutputRow, references: dict[str, list[str]]) 
     for kind in kinds:
         key = find_key(row, kind, settings)
         if key not in found.outputs:
-            odd = OddRows(f"{key.kind} of {key.system!r}, data set {key.dataset!r}", advice=ADVICE)
+            source = f"{key.kind} of {key.system!r}, data set {key.dataset!r}"
+            odd = OddRows(source, advice="correct the rows, or leave them out of the file")
             category = key.dataset if row.category else None
             found.outputs[key] = Outputs(key, category, odd)
         each = found.outputs[key]
@@ -297,9 +297,9 @@ def _find_examples(found: Survey, missing: Mapping[Key, set[int]]) -> dict[Key, 
         for key in open_keys:
             is_same = (key.dataset, key.kind) == (other.dataset, other.kind)
             shown = repr(row.question_id or row.clip)
-            if is_same and name in missing[key] and len(examples[key]) < SHOWN and shown not in examples[key]:
+            if is_same and name in missing[key] and len(examples[key]) < MOST_EXAMPLES and shown not in examples[key]:
                 examples[key].append(shown)
-        open_keys = [key for key in open_keys if len(examples[key]) < SHOWN]
+        open_keys = [key for key in open_keys if len(examples[key]) < MOST_EXAMPLES]
         if not open_keys:
             break
     return examples

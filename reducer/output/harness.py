@@ -30,7 +30,6 @@ UNKNOWN = "N/A"
 FAILURES = ("unparsed", "incomplete_audio", "repetition", "wrong_language")
 SOURCE = "speechiq"
 LONGEST_NAME = 160
-ADVICE = "name a folder that is yours"
 
 _SEPARATORS = re.compile(r'["<>:/|\\?*\[\]]+')
 
@@ -244,4 +243,4 @@ def _sample(category: Category, asked: dict[str, Any], raw: float) -> dict[str, 
 
 def _write(path: Path, objects: Iterable[Mapping[str, Any]], indent: int | None = None) -> None:
     text = "".join(json.dumps(one, indent=indent, allow_nan=False) + "\n" for one in objects)
-    write_whole(path, text.encode(), ADVICE, make_folders=True)
+    write_whole(path, text.encode(), "name a folder that is yours", make_folders=True)

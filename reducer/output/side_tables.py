@@ -20,7 +20,7 @@ from speechiq.reducer.scores.ranking import average_people, find_people
 from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample
-from speechiq.reducer.stats.estimate import Estimate
+from speechiq.reducer.stats.estimate import ROUNDING, Estimate
 from speechiq.reducer.stats.grid import (
     Cell,
     Column,
@@ -159,8 +159,6 @@ TIME_NAMES = {
     FACTOR: "real-time factor",
 }
 QUANTILES = {"p50": 0.5, "p95": 0.95}
-#: What rounding may add to a share of counts.
-ROUNDING = 1e-9
 LATENCY_NOTES = (
     "times from the request on; of a cascade those of its language model, from the transcript on",
     "real-time factor: total / seconds of the spoken answer, or of the clip if the answer is written",

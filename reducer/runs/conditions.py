@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from speechiq.core.console import count_of, printable
+from speechiq.core.console import count_of, list_some, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.core.prompt import PROMPTS
@@ -48,7 +48,6 @@ NOT_RECORDED = "not recorded"
 CLEAN = "clean"
 #: System -> the places of its runs of a series in the list of all runs, from clean audio to the severest condition.
 Paths = dict[str, list[int]]
-EXAMPLES = 3
 #: Holds the place of the systems that share a difference.
 _OWN = "\0"
 #: Ending of a field with the sha256 of what the field without the ending names.
@@ -188,7 +187,8 @@ def compare_conditions(
         if fields := [field for field in differing if aspects[field] == JUDGE]:
             one, two = (_show_judge(of, fields) for of in both)
             text = f"{where}: judged by {one} in {own} and by {two} in {other}"
-            found.append(Mismatch(system, level, JUDGE, text, judged.FIX_JUDGE))
+            fix = "judge the stored answers again with one judge (`siq judge run RUNS --judge ENGINE:MODEL`)"
+            found.append(Mismatch(system, level, JUDGE, text, fix))
     return found
 
 
@@ -203,10 +203,7 @@ def summarize(mismatches: Sequence[Mismatch]) -> str:
         difference = of.text.removeprefix(f"level {of.level}").replace(f"system {of.system!r}", _OWN, 1)
         levels, systems = shared.setdefault(difference, ({}, {}))
         levels[of.level] = systems[of.system] = None
-    shown = [_show_shared(difference, *sharing) for difference, sharing in list(shared.items())[:EXAMPLES]]
-    if len(shared) > EXAMPLES:
-        shown.append(f"and {len(shared) - EXAMPLES} more")
-    return "; ".join(shown)
+    return list_some([_show_shared(difference, *sharing) for difference, sharing in shared.items()], separator="; ")
 
 
 def _show_shared(difference: str, levels: Collection[str], systems: Collection[str]) -> str:

@@ -29,7 +29,6 @@ JUDGE_KEYS = (
 EXACT_MATCH = "exact_match"
 #: What a judge of transcripts answers, for the pages that show questions.
 QUESTION = "Does the transcript mean what was said?"
-FIX_JUDGE = "judge the stored answers again with one judge (`siq judge run RUNS --judge ENGINE:MODEL`)"
 NEEDS = "an object doc with the texts id and question, and the fields that metadata.item of its task names"
 FIX = "give the folder of a run with a judged task, such as one of `lm_eval --tasks audiobench_demo`"
 

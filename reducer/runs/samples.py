@@ -36,7 +36,6 @@ READINGS = READ_BY_MODEL, READER_AGREES = "read_by_model", "reader_agrees"
 #: Optional field of a doc: what its clip shares with other clips, such as a call or a speaker.
 CLUSTER = "cluster"
 #: What to do about rows without the column of a judge of transcripts, or another column.
-FIX_MEANING = "judge the transcripts: siq judge run RUNS --judge ENGINE:MODEL --judge-option rubric=meaning"
 RERUN = "rerun this task"
 #: Value of a column in a row without it, while a file is read.
 _ABSENT = -math.inf
@@ -214,7 +213,9 @@ def read_sample_table(
         try:
             doc, *row = msgspec.structs.astuple(decode(line, decoder))
         except ValueError as error:
-            fix = FIX_MEANING if measure.column == MEANING else RERUN
+            fix = RERUN
+            if measure.column == MEANING:
+                fix = "judge the transcripts: siq judge run RUNS --judge ENGINE:MODEL --judge-option rubric=meaning"
             raise refuse_line(path, number, _needs(category, by), error, fix) from error
         fields = tuple(map(str, msgspec.structs.astuple(doc)))
         item = fields[:size]

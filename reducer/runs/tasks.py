@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from speechiq.core.console import count_of, printable
+from speechiq.core.console import count_of, list_some, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.base import CASCADE, CONTROL, CORRECTED, DECLARED, END_TO_END, PERSON, RECOGNIZER, SYSTEM_KINDS
 from speechiq.reducer.runs.measure import Category, differences
@@ -27,8 +27,8 @@ from speechiq.reducer.runs.samples import may_hold_scores
 from speechiq.siq_tasks.conditions.spec import LISTEN
 from speechiq.siq_tasks.questions.exam import PEOPLE
 
-#: Number of options that a warning names, and characters of the longest value in it.
-EXAMPLES, LONGEST = 3, 60
+#: Characters of the longest value in a warning.
+LONGEST = 60
 
 
 def find_tasks(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list[TaskRun], list[str]]:
@@ -237,10 +237,7 @@ def changes(older: Mapping[str, Any], newer: Mapping[str, Any]) -> str:
     """
     before, after = dict(_flatten(older)), dict(_flatten(newer))
     differ = [name for name in before | after if before.get(name) != after.get(name)]
-    shown = [f"{printable(name)} {_show(before, name)} -> {_show(after, name)}" for name in differ[:EXAMPLES]]
-    if len(differ) > EXAMPLES:
-        shown.append(f"and {len(differ) - EXAMPLES} more")
-    return ", ".join(shown)
+    return list_some([f"{printable(name)} {_show(before, name)} -> {_show(after, name)}" for name in differ])
 
 
 def _flatten(described: Mapping[str, Any], stage: str = "") -> Iterator[tuple[str, str]]:

@@ -20,8 +20,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.scores import own_scale
 from speechiq.reducer.scores.own_scale import Pairs, PerLevel, Total
 from speechiq.reducer.scores.scale import (
+    NEGLIGIBLE,
     PAPER,
-    ROUNDING,
     LevelScale,
     Scale,
     Weighting,
@@ -270,7 +270,7 @@ def _read_sums(sums: np.ndarray, pool: np.ndarray, level_scale: LevelScale | Non
     clips = of_raw[:, -2:-1]
     spread = np.sqrt(np.maximum(second / clips - (first / clips) ** 2, 0))
     if level_scale is None:
-        scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(pool).max()
+        scored = np.ptp(ability, axis=1) > NEGLIGIBLE * np.abs(pool).max()
     else:
         scored = np.isfinite(ability).all(axis=1)
     return Sums(raw + pool.mean(axis=1), raw_error, ability, error, spread, scored)

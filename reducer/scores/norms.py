@@ -17,7 +17,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import add_checksum, content_sha256, read_checksummed, shorten
-from speechiq.core.files.plain import exists, write_whole
+from speechiq.core.files.plain import OWN_FILE, exists, write_whole
 from speechiq.core.ids import PLAIN
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.conditions import Scalar, by_level, compare_systems, summarize
@@ -27,8 +27,8 @@ from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import (
     CLIP_RULES,
     CORRELATION,
+    NEGLIGIBLE,
     PAPER,
-    ROUNDING,
     VARIANCE,
     LevelScale,
     Scale,
@@ -44,7 +44,6 @@ VERSION = 1
 FEWEST_FROZEN = 10
 EDITION = re.compile("[1-9][0-9]{0,5}")
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*@*.json"))}
-ADVICE_FILE = "name a file in a folder that exists and is yours"
 #: Limits of the numbers in norms: squares of scores are the largest; eq. 5 divides by nothing below the smallest.
 LARGEST, SMALLEST = max(abs(end) for of in LEVELS.values() for end in of.measure.bounds) ** 2, 1e-30
 ADVICE_NORMS = "make norms with `siq score --save-norms`"
@@ -273,7 +272,7 @@ def _questions(items: Iterable[Item]) -> dict[str, list[str]]:
 def write_norms(norms: Norms, path: Path) -> None:
     """Write norms to a file, completely or not at all."""
     text = json.dumps(norms.content, indent=1, allow_nan=False) + "\n"
-    write_whole(path, text.encode(), ADVICE_FILE)
+    write_whole(path, text.encode(), OWN_FILE)
 
 
 def read_norms(place: str | Path) -> Norms:
@@ -335,7 +334,7 @@ def _find_fault(norms: Norms, recorded: str) -> str | None:
     except SpeechIQError as error:
         return str(error)
     given = {level: level_norms.weight for level, level_norms in norms.levels.items()}
-    if not all(math.isclose(given[level], expected[level], abs_tol=ROUNDING) for level in given):
+    if not all(math.isclose(given[level], expected[level], abs_tol=NEGLIGIBLE) for level in given):
         return "the level weights do not follow from its rule and spreads"
     if content_sha256({key: norms.content[key] for key in norms.content if key != "sha256"}) != recorded:
         return "its numbers are not in the form that speechiq writes"

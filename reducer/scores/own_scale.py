@@ -23,8 +23,8 @@ import numpy as np
 from speechiq.reducer.scores.scale import (
     CLIP_RULES,
     MEAN,
+    NEGLIGIBLE,
     POINTS,
-    ROUNDING,
     Weighting,
     combine,
     correlate_levels,
@@ -131,7 +131,7 @@ def _draw_level(
     drawn_weights, drawn_clips = counts @ weights[:, None], counts @ clips
     ability = counts @ gaps.T / drawn_weights
     spread = np.sqrt(np.maximum(counts @ second / drawn_clips - (counts @ first / drawn_clips) ** 2, 0))[:, None]
-    scored = np.ptp(ability, axis=1) > ROUNDING * np.abs(raw).max()
+    scored = np.ptp(ability, axis=1) > NEGLIGIBLE * np.abs(raw).max()
     noise = ratio * (ability - ability[0])
     signal = 1 - (noise[1:][scored[1:]] ** 2).mean() / ability[0].var()
     clean = math.sqrt(max(signal, LEAST_SIGNAL)) * ability[0] + noise

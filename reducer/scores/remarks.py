@@ -19,12 +19,11 @@ from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import LevelScores, NoSpread, Scale, Scores, scale_level, score_level
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, find_identical
 from speechiq.reducer.stats.contrast import separates
+from speechiq.reducer.stats.estimate import ROUNDING
 from speechiq.reducer.stats.grid import Important, count_units
 
 FEWEST_FOR_SIQ = 3
 FEW = 5
-#: Difference of two mean raw scores that is rounding.
-ROUNDING = 1e-9
 #: Share of the full score from which on a floor is high.
 HIGH_FLOOR = 0.5
 #: Letters up to which the first word of a category is taken for initials, such as asr or pf.

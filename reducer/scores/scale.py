@@ -20,7 +20,8 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix
 #: Of SIQ: its mean over systems, and points for a standard deviation.
 MEAN, POINTS = 100, 15
 EPSILON = 1e-6
-ROUNDING = 1e-12
+#: Share of the largest score below which their spread is rounding, and a difference of two weights that is.
+NEGLIGIBLE = 1e-12
 #: Systems below which correlations between levels say little.
 FEWEST_CORRELATED = 5
 
@@ -324,7 +325,7 @@ def scale_level(level: str, raw: np.ndarray, rule: str) -> tuple[LevelScale, np.
     """
     clip_weights = CLIP_RULES[rule](raw)
     weighted = weighted_score(raw, clip_weights)
-    if not np.ptp(weighted) > ROUNDING * np.abs(raw).max():
+    if not np.ptp(weighted) > NEGLIGIBLE * np.abs(raw).max():
         raise NoSpread(
             f"level {level}",
             f"all {len(raw)} systems have the same score, so that eq. 5 divides 0 by 0 "

@@ -9,14 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.core.console import list_some
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.measure import Category, others_than_usual
 from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item, Table
 from speechiq.reducer.stats.bootstrap import number_clusters
-
-EXAMPLES = 3
 
 
 class ScoreMatrix(NamedTuple):
@@ -203,7 +202,7 @@ def common_items(level: str, systems: Sequence[System]) -> list[Item]:
         raise SpeechIQError(
             f"level {level}",
             f"{len(partial)} of {len(all_items)} items are not scored by every system, "
-            f"such as {'; '.join(map(show_item, partial[:EXAMPLES]))}",
+            f"such as {list_some([*map(show_item, partial)], separator='; ')}",
             f"missing in {', '.join(map(repr, incomplete))}: run all systems on the same tasks with the same --limit",
         )
     return sorted(all_items)

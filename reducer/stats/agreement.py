@@ -16,10 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters, resample, wilson
-from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
-
-#: Numbers that differ by less are equal: means of draws and shares of scales are rounded.
-ROUNDING = 1e-9
+from speechiq.reducer.stats.estimate import CONFIDENCE, ROUNDING, UNDEFINED, Estimate
 
 
 class Agreement(NamedTuple):

@@ -27,7 +27,7 @@ from speechiq.reducer.stats.bootstrap import (
     resample,
     sum_clusters,
 )
-from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference
+from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, ROUNDING, Difference
 
 #: All sign patterns are tried up to so many clusters; above, so many random ones.
 EXACT, FLIPS = 14, 9999
@@ -36,8 +36,6 @@ PATTERN_CELLS = 2**20
 PRIOR = 2.0
 FEWEST_CLUSTERS = 2
 PERMUTED_CELLS = 2**22
-#: Statistics that differ by less are equal.
-ROUNDING = 1e-9
 
 GroupPairs = dict[tuple[str, str], Difference]
 

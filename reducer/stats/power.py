@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Estimate
+from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, ROUNDING, Estimate
 
 ALPHA = 1 - CONFIDENCE
 #: Fewest clusters to plan with: a permutation test of fewer has too few sign patterns for a p value below 5 %.
@@ -26,7 +26,6 @@ QUANTILES = (np.arange(50) + 0.5) / 50
 MANY = 10_000
 #: A larger noncentrality has the power 1.
 SURE = 30.0
-ROUNDING = 1e-9
 #: A draw with a smaller part of the variance of the pilot run has none.
 NO_VARIANCE = 1e-9
 

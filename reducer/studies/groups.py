@@ -33,7 +33,7 @@ UNEQUAL = 0.1
 #: Ways to form groups from which on p can be below 0.05.
 FEWEST_WAYS = 20
 #: Categories that a heading names.
-SHOWN = 3
+MOST_TITLES = 3
 #: Level whose transcripts have entities.
 TRANSCRIBED = "remember"
 #: Rows of the table of entities that are no class of the data set.
@@ -78,7 +78,7 @@ class GroupScores(NamedTuple):
     def heading(self) -> str:
         """Return the field, and the categories whose items the groups have."""
         names = self.categories
-        shown = f"{len(names)} categories" if len(names) > SHOWN else ", ".join(map(title, names))
+        shown = f"{len(names)} categories" if len(names) > MOST_TITLES else ", ".join(map(title, names))
         return f"by {self.field}: {shown}"
 
     def gap(self, row: int) -> Gap | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from speechiq.core.console import count_of, printable
+from speechiq.core.console import count_of, list_some, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import Line, content_sha256, read_objects, shorten
 from speechiq.core.suggestions import did_you_mean
@@ -35,8 +35,6 @@ FIX_RUNS = "give the runs that the page was made from"
 ENDINGS = (".jsonl", ".json")
 #: The column of the aggregated ranks.
 PEOPLE = "people"
-#: Clips that a line names.
-EXAMPLES = 3
 
 
 class ClipCards(NamedTuple):
@@ -311,9 +309,7 @@ def _rank_grid(ranked: MeanRanks, given: GivenRanks, scoreboard: Scoreboard, dra
 def _list_missing(given: GivenRanks) -> list[str]:
     lines = []
     for person, clips in given.missing.items():
-        named = ", ".join(clips[:EXAMPLES])
-        more = f" and {len(clips) - EXAMPLES} more" if len(clips) > EXAMPLES else ""
-        lines.append(f"{person} did not rank {count_of(len(clips), 'clip')}: {named}{more}")
+        lines.append(f"{person} did not rank {count_of(len(clips), 'clip')}: {list_some(clips)}")
     return lines
 
 

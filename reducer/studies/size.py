@@ -22,7 +22,7 @@ from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.scale import MEAN, POINTS
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Resampled
-from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
+from speechiq.reducer.stats.estimate import CONFIDENCE, ROUNDING, Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, caution_lines
 from speechiq.reducer.studies.result import StudyResult
 
@@ -30,8 +30,6 @@ PARAMETERS, ACTIVE, COMPUTE = "parameters", "active_parameters", "training_flops
 #: Kind of size -> what it counts, for headings.
 KINDS = {PARAMETERS: "Parameters", ACTIVE: "Active parameters", COMPUTE: "Training FLOPs"}
 FEWEST = 5
-#: Distances from the line below this, in SIQ, are rounding.
-ROUNDING = 1e-9
 #: Places at which the line and its band are drawn.
 PLACES = 41
 COUNTED, DECLARED, CONTROL = "counted", "declared", "a control"

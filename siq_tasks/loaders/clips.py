@@ -21,7 +21,7 @@ from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import write_whole
 from speechiq.core.files.tables import is_table, read_field, read_id, read_number
 from speechiq.core.ids import check_plain, complete_ids, drop_dataset
-from speechiq.core.recordings.audio_file import ADVICE, CLIPS, AudioFile, read_length, save_audio
+from speechiq.core.recordings.audio_file import CLIPS, OTHER_DISK, AudioFile, read_length, save_audio
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.normalizer import read_normalizer
@@ -188,7 +188,7 @@ def prepare(dataset: str | None = None, passages: PassageRule | None = None, **m
         test = _prepare(dataset, plan._replace(source=source))
         if commit is not None:
             test.record["dataset_commit"] = commit
-        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), ADVICE, make_folders=True)
+        write_whole(manifest, json.dumps(test._asdict(), indent=1).encode(), OTHER_DISK, make_folders=True)
     elif news := plan.source.describe_new_version(dataset, test.record.get("dataset_commit")):
         log.warning("%s", news)
     for warning in filter(None, [describe_odd_rows(test.record), *list_warnings(test.clips)]):

@@ -4,13 +4,13 @@ The rows of a user's own table are refused instead, since the user can correct t
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
-from speechiq.core.console import count_of, printable
+from speechiq.core.console import count_of, list_some, printable
 from speechiq.core.errors import RowError, SpeechIQError
 
 #: Largest share of the rows that may be left out; one row alone never stops a run.
@@ -19,7 +19,6 @@ MOST_LEFT_OUT = 0.05
 _ADVICE = "name other columns, correct the rows, or leave rows out with --metadata leave_out=ID"
 #: Reason of rows that their authors marked; they are left out of every table.
 MARKED = "marked as not to be scored"
-SHOWN = 3
 #: What was repaired in one row.
 Repairs = list[RowError]
 
@@ -76,7 +75,7 @@ class OddRows:
         count = self.count() - len(self.left_out.get(MARKED, ()))
         is_empty = self.count() >= self.rows
         if is_empty or count > max(1, MOST_LEFT_OUT * self.rows):
-            named = [f"{reason} {len(names)} ({_list_first(names)})" for reason, names in self.left_out.items()]
+            named = [f"{reason} {len(names)} ({list_some(names)})" for reason, names in self.left_out.items()]
             limit = "all of them" if is_empty else f"more than {100 * MOST_LEFT_OUT:g} %"
             common = max(self.left_out, key=lambda reason: len(self.left_out[reason]))
             raise SpeechIQError(
@@ -91,10 +90,6 @@ class OddRows:
         repaired = {reason: len(names) for reason, names in self.repaired.items()}
         left_out = {reason: len(names) for reason, names in self.left_out.items()}
         return {"rows": self.rows, "repaired": repaired, "left_out": left_out}
-
-
-def _list_first(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
 class OddRecord(msgspec.Struct):

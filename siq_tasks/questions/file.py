@@ -78,7 +78,7 @@ def writing_command(dataset: str) -> str:
 FIX = "correct or delete the line"
 PER_CLIP = 3
 OPTIONS = 4
-SHOWN = 200
+LONGEST_VALUE = 200
 LEFT_OUT = {"id": str, "question_id": str, "left_out": str}
 QUESTION = {
     "id": str, "question_id": str, "question": str, "options": list, "answer": str,
@@ -190,7 +190,7 @@ def _find_fault_of_options(question: str, options: Sequence[Any], answer: str) -
 
 
 def _shorten(value: Any) -> str:
-    return shown if len(shown := repr(value)) <= SHOWN else f"{shown[:SHOWN]}..."
+    return shown if len(shown := repr(value)) <= LONGEST_VALUE else f"{shown[:LONGEST_VALUE]}..."
 
 
 def normalize_question(text: str) -> str:

@@ -32,7 +32,7 @@ PROMPT_VERSION = 0
 #: Who wrote the released questions.
 WRITER = "openai:gpt-4o"
 #: How many references without a clip are printed.
-SHOWN = 3
+MOST_STRANGERS = 3
 
 _OPTION = re.compile(r"^\s*\(?([A-D])[).]\s*(.*\S)\s*$")
 _LETTER = re.compile(r"\(?\s*([A-Z])\s*\)?\.?")
@@ -165,7 +165,7 @@ def describe_import(outcome: Import, taken: bool) -> Iterator[str]:
     for match in outcome.near:
         state = "joined" if taken else "not joined, see --near"
         yield f"near ({match.similarity:.1f}, {state}): {match.gold[:60]!r} and {match.clip} {match.text[:60]!r}"
-    for gold in outcome.strangers[:SHOWN]:
+    for gold in outcome.strangers[:MOST_STRANGERS]:
         yield f"stranger: {gold[:80]!r}"
     for reason, count in outcome.left_out.most_common():
         yield f"left out: {count} x {reason}"

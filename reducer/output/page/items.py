@@ -14,7 +14,7 @@ from speechiq.reducer.scores.scale import Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 
-SHOWN = 8
+MOST_LISTED = 8
 #: Most transcripts that are shown with more errors than the reference has words, which is above 100 %.
 MOST_WRONG, FULL = 40, 100.0
 TOP = 0.1
@@ -48,7 +48,7 @@ def _heaviest(clips: Sequence[str], share: np.ndarray) -> Grid:
 
 def _list_first(clips: Sequence[str], order: np.ndarray, first: Column, column: Column, values: np.ndarray) -> Grid:
     """Return the first clips in an order, lowest first, each with its value."""
-    places = np.argsort(order, kind="stable")[:SHOWN]
+    places = np.argsort(order, kind="stable")[:MOST_LISTED]
     rows: list[dict[str, Cell]] = [
         {first.name: link_to("clip", clips[place]), column.name: float(values[place])} for place in places
     ]
@@ -78,7 +78,7 @@ def rank_gaps(pool: ScoreMatrix, listening: Sequence[int], labels: Sequence[str]
     grids = []
     for title, gaps in titles.items():
         rows: list[dict[str, Cell]] = []
-        for place in np.argsort(-gaps, axis=None, kind="stable")[:SHOWN]:
+        for place in np.argsort(-gaps, axis=None, kind="stable")[:MOST_LISTED]:
             row, clip = map(int, np.unravel_index(place, gap.shape))
             if gaps[row, clip] > 0:
                 rows.append({"clip": link_to("clip", common[clip]), "system": labels[listening[row]]})

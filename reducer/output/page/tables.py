@@ -22,10 +22,11 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.ranking import macro_average
 from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.stats.estimate import ROUNDING
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 TAILS = (0.025, 0.975)
-WORST, ROUNDING = 5, 1e-9
+WORST = 5
 
 #: A system's row (`rows_of`).
 Row = Mapping[str, Any]

@@ -37,7 +37,7 @@ FROM_ELSEWHERE = {"declaration", "commands", "environment", "speechiq"}
 #: Columns that depend on more than published texts: what a system received, and its n-best list.
 FROM_MORE = {"audio_coverage", "wer_first", "wer_oracle", "corrector_trimmed", "corrector_refused"}
 #: Largest difference of two numbers that is rounding.
-ROUNDING = 1e-6
+TOLERANCE = 1e-6
 #: Characters of the longest text that is aligned again: time and memory grow with the square.
 LONGEST = 50_000
 Scorer = Callable[[Mapping[str, Any]], Mapping[str, float]]
@@ -258,7 +258,7 @@ def _compare_texts(task: TaskRecord, rows: Sequence[Mapping[str, Any]]) -> None:
 def _is_close(recorded: Any, computed: Any) -> bool:
     """Return whether two values are equal, numbers up to the rounding of other machines."""
     if isinstance(recorded, float) and isinstance(computed, float):
-        return math.isclose(recorded, computed, rel_tol=ROUNDING, abs_tol=ROUNDING)
+        return math.isclose(recorded, computed, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
     return bool(recorded == computed)
 
 

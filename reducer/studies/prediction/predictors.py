@@ -26,8 +26,6 @@ from speechiq.reducer.stats.estimate import Estimate
 CHANCE = 0.5
 #: Shares of failures to catch.
 CAUGHT = (0.8, 0.9, 0.95)
-#: Shares that differ by less are equal.
-ROUNDING = 1e-9
 #: Fewest items of a bin of the calibration curve, and most bins.
 BIN, BINS = 15, 10
 FIX_FORM = "write metrics and numbers, such as 'llm_semdist_eowl + 0.1*entity_wer'"
