@@ -171,7 +171,7 @@ def labels(
     made = leave_out_items(made, tables, kept)
     author = f"judge {judge}" if judge else BY
     refuse_alike(made.success.values(), author)
-    rows = (Label(item[0], of, good, author, *item[1:]) for (of, item), good in sorted(made.success.items()))
+    rows = (Label(item[0], system, good, author, *item[1:]) for (system, item), good in sorted(made.success.items()))
     write_labels(rows, output)
     for note in made.notes:
         say(note)

@@ -29,27 +29,26 @@ def as_json(scoreboard: Scoreboard) -> dict[str, Any]:
     pool, bars, remarks, derived = scoreboard.pool, scoreboard.bars, scoreboard.remarks, scoreboard.derived
     content = {
         "measures": {
-            category: of.measure.record
-            | ({"floor": scoreboard.floors[category]} if category in scoreboard.floors else {})
-            for category, of in pool.levels.items()
+            name: category.measure.record | ({"floor": scoreboard.floors[name]} if name in scoreboard.floors else {})
+            for name, category in pool.levels.items()
         },
         "derived": {
-            column: of.measure.record
-            | {"categories": list(derived.members[column]), "items": len(derived.systems[0].scores[column])}
-            for column, of in derived.levels.items()
+            name: column.measure.record
+            | {"categories": list(derived.members[name]), "items": len(derived.systems[0].scores[name])}
+            for name, column in derived.levels.items()
         },
         "clips": {category: len(clips) for category, clips in pool.clips.items()},
-        "clusters": {category: of.clusters for category, of in remarks.counts.items()},
-        "items": {category: of.items for category, of in remarks.counts.items()},
+        "clusters": {category: count.clusters for category, count in remarks.counts.items()},
+        "items": {category: count.items for category, count in remarks.counts.items()},
         "limited": {
-            category: {"evaluated": of.evaluated, "available": of.available}
-            for category, of in remarks.counts.items()
-            if of.limited
+            category: {"evaluated": count.evaluated, "available": count.available}
+            for category, count in remarks.counts.items()
+            if count.limited
         },
         "separates": dict(remarks.separates),
         "separates_by_z": dict(remarks.separates_by_z),
         "identical": [list(names) for names in remarks.identical],
-        "mismatches": [of.text for of in scoreboard.mismatches],
+        "mismatches": [mismatch.text for mismatch in scoreboard.mismatches],
         "bootstrap": bars
         and {
             "draws": bars.draws,
@@ -137,7 +136,7 @@ def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
     heaviest = find_heaviest(scoreboard.pool, scoreboard.scale) if scoreboard.scale and scoreboard.has_z else None
     mismatched = {mismatch.aspect for mismatch in scoreboard.mismatches}
     return {
-        "weights": scale and {level: of.weight for level, of in scale.levels.items()},
+        "weights": scale and {level: level_scale.weight for level, level_scale in scale.levels.items()},
         "rule": scale and scale.rule.levels,
         "clip_weights": scale and scale.rule.clips,
         "norms": norms

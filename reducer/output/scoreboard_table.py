@@ -183,7 +183,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _reader_lines(scoreboard)
     yield from scoreboard.remarks.readings()
     if scale:
-        weights = ", ".join(f"{level.title()} {of.weight:.3f}" for level, of in scale.levels.items())
+        weights = ", ".join(f"{level.title()} {level_scale.weight:.3f}" for level, level_scale in scale.levels.items())
         yield f"{systems}; level weights ({scale.rule.label}): {weights}" if scoreboard.has_siq else systems
     else:
         yield from _join_names(_measure_lines(scoreboard))
@@ -216,8 +216,9 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     if others := others_than_usual(levels):
         yield f"measures: {', '.join(f'{level}={column}' for level, column in others.items())}"
     if scale:
-        chances = {level: of.measure.chance for level, of in levels.items() if of.measure.chance is not None}
-        yield from (f"{level.title()} by chance: {100 * chance:.0f} %" for level, chance in chances.items())
+        for level, category in levels.items():
+            if (chance := category.measure.chance) is not None:
+                yield f"{level.title()} by chance: {100 * chance:.0f} %"
     yield from _further_lines(scoreboard)
     yield from _flag_lines(scoreboard)
 
@@ -233,7 +234,9 @@ def _known_scores(scoreboard: Scoreboard) -> Iterator[str]:
 def _name_norms(scoreboard: Scoreboard) -> Iterator[str]:
     if norms := scoreboard.norms:
         differ = {mismatch.aspect for mismatch in scoreboard.mismatches}
-        parts = {"match": [of for of in ASPECTS if of not in differ], "DIFFER": [of for of in ASPECTS if of in differ]}
+        parts: dict[str, list[str]] = {"match": [], "DIFFER": []}
+        for aspect in ASPECTS:
+            parts["DIFFER" if aspect in differ else "match"].append(aspect)
         shown = "; ".join(f"{', '.join(aspects)} {word}" for word, aspects in parts.items() if aspects)
         systems = count_of(len(norms.systems), "system")
         yield Important(f"norms: {norms.title} of {systems}: {shown}")
@@ -250,13 +253,14 @@ def _flag_lines(scoreboard: Scoreboard) -> Iterator[str]:
 
 def _measure_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
     """Yield (name of a category, how its scores are read)."""
-    for category, of in scoreboard.pool.levels.items():
-        chance = of.measure.shown_chance
-        by_chance = "" if chance is None else f"; by chance {chance:.4g}{' %' if of.measure.in_per_cent else ''}"
-        by_floor = (
-            f"; {CONSTANT} {_show(of.measure, scoreboard.floors[category])}" if category in scoreboard.floors else ""
-        )
-        yield title(category), f"{of.unit}, {of.measure.direction} is better{by_chance}{by_floor}"
+    for name, category in scoreboard.pool.levels.items():
+        measure = category.measure
+        line = f"{category.unit}, {measure.direction} is better"
+        if (chance := measure.shown_chance) is not None:
+            line += f"; by chance {chance:.4g}{' %' if measure.in_per_cent else ''}"
+        if name in scoreboard.floors:
+            line += f"; {CONSTANT} {_show(measure, scoreboard.floors[name])}"
+        yield title(name), line
 
 
 def _join_names(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -282,24 +286,24 @@ def _further_lines(scoreboard: Scoreboard) -> Iterator[str]:
         where = "all categories" if len(names) == len(scoreboard.pool.levels) else ", ".join(map(title, names))
         lines.append((title(column), f"mean of the {items} items of {where}, not part of the mean rank"))
     yield from _join_names(lines)
-    extra = {title(column): of for column, of in derived.levels.items() if column == of.column}
-    yield from _join_names((name, f"{of.unit}, {of.measure.direction} is better") for name, of in extra.items())
+    extra = {title(name): column for name, column in derived.levels.items() if name == column.column}
+    yield from _join_names((name, f"{each.unit}, {each.measure.direction} is better") for name, each in extra.items())
     for column in derived.left_out:
         yield f"{title(column)}: not shown, since its categories are scored by different measures"
 
 
 def _judge_lines(scoreboard: Scoreboard) -> Iterator[tuple[str, str]]:
     """Yield (name of a category, who judged it); if systems were judged by several judges, the systems of each."""
-    for category, of in scoreboard.pool.levels.items():
+    for name, category in scoreboard.pool.levels.items():
         judges: dict[str, list[str]] = {}
-        for system in scoreboard.systems if of.judged else ():
-            tasks = system.tasks_at(category)
+        for system in scoreboard.systems if category.judged else ():
+            tasks = system.tasks_at(name)
             judges.setdefault(name_judges(tasks), []).append(system.name)
         if len(judges) == 1:
-            yield title(category), next(iter(judges))
+            yield title(name), next(iter(judges))
         elif judges:
             shown = (f"{judge} ({', '.join(names)})" for judge, names in judges.items())
-            yield title(category), Important("; ".join(shown))
+            yield title(name), Important("; ".join(shown))
 
 
 def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:
@@ -325,14 +329,14 @@ def _reader_lines(scoreboard: Scoreboard) -> Iterator[str]:
 
 def _undefined_lines(scoreboard: Scoreboard) -> Iterator[str]:
     """Yield what is done with items without a score, and which systems have no score at all."""
-    for category, of in scoreboard.pool.levels.items():
-        counts = {system.name: system.count_undefined(category) for system in scoreboard.systems}
-        items = scoreboard.remarks.counts[category].items
+    for name, category in scoreboard.pool.levels.items():
+        counts = {system.name: system.count_undefined(name) for system in scoreboard.systems}
+        items = scoreboard.remarks.counts[name].items
         if total := sum(counts.values()):
             yield Important(
-                f"{title(category)}: {total} of {items * len(counts)} responses are {of.undefined_word} and left out: "
-                "each mean is over a system's own remaining items, `siq compare` takes those that both systems have"
+                f"{title(name)}: {total} of {items * len(counts)} responses are {category.undefined_word} and left out"
+                ": each mean is over a system's own remaining items, `siq compare` takes those that both systems have"
             )
-        if empty := [name for name, number in counts.items() if number == items]:
+        if empty := [system for system, number in counts.items() if number == items]:
             names = ", ".join(map(repr, empty))
-            yield Important(f"{title(category)}: no score for {names}: all {items} items are {of.undefined_word}")
+            yield Important(f"{title(name)}: no score for {names}: all {items} items are {category.undefined_word}")

@@ -87,9 +87,9 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
     for name, scores in by_system.items():
         if len(scores) == len(boards):
             means[name] = float(np.mean([each.value for each in scores.values()]))
-    rows: list[dict[str, Cell]] = [
-        {"system": name, **by_system[name], "mean": means[name]} for name in sorted(means, key=lambda of: -means[of])
-    ]
+    rows: list[dict[str, Cell]] = []
+    for name, mean in sorted(means.items(), key=lambda pair: -pair[1]):
+        rows.append({"system": name, **by_system[name], "mean": mean})
     columns = [
         Column("system", "System"),
         *(Column(language, f"{language}\nSIQ", ".2f", ".1f", kind="siq") for language in boards),
@@ -354,8 +354,8 @@ def _reliability_notes(scoreboard: Scoreboard) -> Iterator[str]:
     for category, found in scoreboard.reliability.items():
         if category == POOLED:
             yield f"{title(category)}: differences between categories count too, so alpha and correlations are larger"
-        scale = "ordinal" if all(of.ordinal for of in found) else "interval"
-        draws = max(of.draws for of in found)
+        scale = "ordinal" if all(each.ordinal for each in found) else "interval"
+        draws = max(each.draws for each in found)
         if draws > 1:
             yield f"{title(category)}: alpha for the {scale} scale, over {draws} judgments of each answer"
         else:
@@ -363,13 +363,13 @@ def _reliability_notes(scoreboard: Scoreboard) -> Iterator[str]:
     same = [
         f"{scoreboard.pool.systems[row]} ({title(category)})"
         for category, found in scoreboard.reliability.items()
-        for row, of in enumerate(found)
-        if of.constant
+        for row, each in enumerate(found)
+        if each.constant
     ]
     if same:
         line = f"the judge gives all answers of {', '.join(same)} one score: no correlation and no alpha is defined"
         yield Important(line)
-    if any(of.empty for found in scoreboard.reliability.values() for of in found):
+    if any(each.empty for found in scoreboard.reliability.values() for each in found):
         yield "empty answers are not sent to a judge: Equal, Alpha and correlations leave them out"
     if scoreboard.bars:
         yield describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units)

@@ -58,7 +58,8 @@ def print_grid(grid: Grid, console: Console | None = None, explain: bool = True)
         for columns in _share_out(console, grid, [column for column in grid.shown if column.form]):
             console.print(_keyed(grid, columns))
         for number, row in enumerate(grid.rows, 1):
-            print_unbroken(console, f"[{number}] {', '.join(line for of in names for line in grid.lines(row, of))}")
+            lines = [line for column in names for line in grid.lines(row, column)]
+            print_unbroken(console, f"[{number}] {', '.join(lines)}")
     for note in choose_notes(grid.notes, explain):
         print_unbroken(console, note, style="dim italic")
 

@@ -185,7 +185,7 @@ def compare_conditions(
             if aspects[field] != JUDGE
         ]
         if fields := [field for field in differing if aspects[field] == JUDGE]:
-            one, two = (_show_judge(of, fields) for of in both)
+            one, two = (_show_judge(values, fields) for values in both)
             text = f"{where}: judged by {one} in {own} and by {two} in {other}"
             fix = "judge the stored answers again with one judge (`siq judge run RUNS --judge ENGINE:MODEL`)"
             found.append(Mismatch(system, level, JUDGE, text, fix))
@@ -199,10 +199,11 @@ def summarize(mismatches: Sequence[Mismatch]) -> str:
     "level apply: 2 of 9 are not in system 'a' and 2 other systems"
     """
     shared: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-    for of in mismatches:
-        difference = of.text.removeprefix(f"level {of.level}").replace(f"system {of.system!r}", _OWN, 1)
+    for mismatch in mismatches:
+        of_level = mismatch.text.removeprefix(f"level {mismatch.level}")
+        difference = of_level.replace(f"system {mismatch.system!r}", _OWN, 1)
         levels, systems = shared.setdefault(difference, ({}, {}))
-        levels[of.level] = systems[of.system] = None
+        levels[mismatch.level] = systems[mismatch.system] = None
     return list_some([_show_shared(difference, *sharing) for difference, sharing in shared.items()], separator="; ")
 
 

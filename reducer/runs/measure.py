@@ -298,7 +298,7 @@ def _faults(found: Category) -> Iterator[tuple[str, Any, str]]:
         if not PLAIN.fullmatch(name):
             yield key, name, "is not a plain name"
     columns = {found.name}
-    for key, name in (*aggregates, *(("extra_columns", of.column) for of in found.extra_columns)):
+    for key, name in (*aggregates, *(("extra_columns", extra.column) for extra in found.extra_columns)):
         if name in columns:
             yield key, name, "is the name of another column of the table"
         columns.add(name)

@@ -56,7 +56,9 @@ class _Recorded(msgspec.Struct):
 
     def counts(self) -> dict[str, int]:
         """Return the usage counters."""
-        return {name: of for name, of in self.usage.items() if type(of) is int} if isinstance(self.usage, dict) else {}
+        if not isinstance(self.usage, dict):
+            return {}
+        return {name: count for name, count in self.usage.items() if type(count) is int}
 
 
 class _Config(msgspec.Struct):
@@ -217,8 +219,9 @@ def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
     found = []
     for _, system, content in _read_runs(tasks):
         counts = content.config.siq.counts()
-        settings = [of.generation_kwargs for of in content.configs.values() if isinstance(of.generation_kwargs, dict)]
-        limits = sorted({of["max_gen_toks"] for of in settings if isinstance(of.get("max_gen_toks"), int)})
+        settings = [config.generation_kwargs for config in content.configs.values()]
+        given = [each.get("max_gen_toks") for each in settings if isinstance(each, dict)]
+        limits = sorted({limit for limit in given if isinstance(limit, int)})
         if at_limit := counts.get("replies_at_limit", 0):
             found.append(CutReplies(system, counts.get("replies", at_limit), at_limit, tuple(limits)))
     return found
@@ -256,8 +259,8 @@ def _list_speeds(file: Path, system: str, content: _Results) -> list[MeasuredSpe
         "" if value is None else printable(str(value)) for value in (config.siq.device, config.batch_size)
     )
     return [
-        MeasuredSpeed(system, printable(work), of.rtfx, of.audio_seconds, of.work_seconds, device, batch_size)
-        for work, of in sorted(speeds.items())
+        MeasuredSpeed(system, printable(work), speed.rtfx, speed.audio_seconds, speed.work_seconds, device, batch_size)
+        for work, speed in sorted(speeds.items())
     ]
 
 

@@ -213,7 +213,7 @@ def _in_unit_of(tasks: Iterable[TaskRun], category: Category) -> Category:
 def add_judge(tasks: Iterable[TaskRun], category: Category) -> Category:
     """Return a category with the judge and the further columns of its tasks, if a judge read all their answers."""
     recorded = [task.category for task in tasks if task.level == category.name]
-    if category.judged or not recorded or not all(of.judged for of in recorded):
+    if category.judged or not recorded or not all(task.judged for task in recorded):
         return category
     first = recorded[0]
     return msgspec.structs.replace(category, settings=first.settings, extra_columns=first.extra_columns)

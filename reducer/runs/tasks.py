@@ -175,7 +175,7 @@ def categories_of(tasks: Iterable[TaskRun]) -> dict[str, Category]:
                 "rerun one of the two with the same version of the suite, or give only one",
             )
     for name, task in first.items():
-        if taken := first.keys() & {*task.category.aggregate, *(of.column for of in task.category.extra_columns)}:
+        if taken := first.keys() & {*task.category.aggregate, *(extra.column for extra in task.category.extra_columns)}:
             raise SpeechIQError(
                 f"{task.results!r}, task {task.task!r}",
                 f"a derived column of category {name!r} is named "

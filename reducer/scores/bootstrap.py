@@ -74,7 +74,7 @@ def resample(
         std=_std_of_raw(pool, drawn),
         z=drawn.z_intervals,
         siq=drawn.siq_interval,
-        siq_std=drawn.siq.std(axis=0, ddof=1) * Clips.of(pool).stretch,
+        siq_std=drawn.siq.std(axis=0, ddof=1) * Clips.from_matrix(pool).stretch,
         siq_draws=drawn.siq,
     )
 
@@ -130,7 +130,7 @@ def _intervals_of_raw(pool: ScoreMatrix, drawn: Draws) -> dict[str, Interval]:
 
 
 def _std_of_raw(pool: ScoreMatrix, drawn: Draws) -> PerLevel:
-    stretch = Clips.of(pool).stretch
+    stretch = Clips.from_matrix(pool).stretch
     return {level: values.std(axis=0, ddof=1) * stretch for level, values in drawn.raw.items()}
 
 

@@ -54,7 +54,8 @@ def derive_columns(systems: Sequence[System]) -> DerivedColumns:
     for part, names in sorted(aggregates.items(), key=lambda aggregate: (len(aggregate[1]), aggregate[0])):
         columns[part], members[part] = _as_column(part, levels[names[0]]), names
         tables[part] = [_join_levels(system, names).assign(level=part) for system in systems]
-    extra = _list_members((of.column, name) for name, category in levels.items() for of in category.extra_columns)
+    named = [(extra.column, name) for name, category in levels.items() for extra in category.extra_columns]
+    extra = _list_members(named)
     for column, names in extra.items():
         measures = [_find_extra(levels[name], column) for name in names]
         if measures.count(measures[0]) == len(names):

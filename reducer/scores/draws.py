@@ -51,7 +51,7 @@ class Clips(NamedTuple):
     clusters: np.ndarray
 
     @classmethod
-    def of(cls, pool: ScoreMatrix) -> Clips:
+    def from_matrix(cls, pool: ScoreMatrix) -> Clips:
         """Return the clips of a pool."""
         place = {clip: i for i, clip in enumerate(sorted(set().union(*pool.clips.values())))}
         places = {level: list(map(place.__getitem__, clips)) for level, clips in pool.clips.items()}
@@ -118,7 +118,7 @@ def draw(
         pairs: Rows of systems whose differences in Z and SIQ have the intervals, on the pool's own scale.
     """
     check_draws(draws)
-    clips = Clips.of(pool)
+    clips = Clips.from_matrix(pool)
     if clips.cluster_count < 2:
         unit = "clip" if len(clips.names) < 2 else f"cluster of {len(clips.names)} clips"
         raise SpeechIQError(

@@ -45,7 +45,7 @@ FEWEST_FROZEN = 10
 EDITION = re.compile("[1-9][0-9]{0,5}")
 SHIPPED = {path.stem: path for path in sorted(Path(__file__).parent.glob("*@*.json"))}
 #: Limits of the numbers in norms: squares of scores are the largest; eq. 5 divides by nothing below the smallest.
-LARGEST, SMALLEST = max(abs(end) for of in LEVELS.values() for end in of.measure.bounds) ** 2, 1e-30
+LARGEST, SMALLEST = max(abs(end) for category in LEVELS.values() for end in category.measure.bounds) ** 2, 1e-30
 ADVICE_NORMS = "make norms with `siq score --save-norms`"
 
 
@@ -327,9 +327,9 @@ def _find_fault(norms: Norms, recorded: str) -> str | None:
     scales = norms.scale.levels
     try:
         expected = share_out(
-            {level: of.spread for level, of in scales.items()},
+            {level: level_scale.spread for level, level_scale in scales.items()},
             norms.rule,
-            {level: of.agreement for level, of in scales.items()},
+            {level: level_scale.agreement for level, level_scale in scales.items()},
         )
     except SpeechIQError as error:
         return str(error)

@@ -100,18 +100,22 @@ def bound(
     counts = np.vstack([np.ones(count), generator.multinomial(size, np.full(count, 1 / count), size=draws)])
     ratio = math.sqrt(size / count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        levels = {level: _draw_level(of, rule.clips, totals[level], groups, counts, ratio) for level, of in raw.items()}
-        agreement = correlate_levels({level: of.z for level, of in levels.items()})
-        shares = share_out({level: of.spread for level, of in levels.items()}, rule.levels, agreement)
-        scores = {level: _pick(of.z, pairs) for level, of in levels.items()}
-        siq = _pick(combine({level: of.z for level, of in levels.items()}, shares), pairs)
+        levels = {
+            level: _draw_level(values, rule.clips, totals[level], groups, counts, ratio)
+            for level, values in raw.items()
+        }
+        drawn_z = {level: drawn.z for level, drawn in levels.items()}
+        spreads = {level: drawn.spread for level, drawn in levels.items()}
+        shares = share_out(spreads, rule.levels, correlate_levels(drawn_z))
+        scores = {level: _pick(drawn, pairs) for level, drawn in drawn_z.items()}
+        siq = _pick(combine(drawn_z, shares), pairs)
         errors = _errors(levels, shares, counts, pairs)
     errors[:, 1:] *= ratio
-    scored = np.logical_and.reduce([of.scored for of in levels.values()])
+    scored = np.logical_and.reduce([drawn.scored for drawn in levels.values()])
     span = math.sqrt(len(next(iter(raw.values()))) - 1) * (2 if pairs else 1)
     z = {
-        level: _interval_of_level(of, error, scored, 0, span, pooled=not pairs)
-        for (level, of), error in zip(scores.items(), errors, strict=False)
+        level: _interval_of_level(values, error, scored, 0, span, pooled=not pairs)
+        for (level, values), error in zip(scores.items(), errors, strict=False)
     }
     middle = 0 if pairs else MEAN
     return z, _interval_of_level(siq, errors[-1], scored, middle, POINTS * span, pooled=not pairs)
@@ -150,7 +154,7 @@ def _errors(levels: Mapping[str, Level], shares: PerLevel, counts: np.ndarray, p
     step = max(1, PART_CELLS // next(iter(levels.values())).gaps.size)
     for start in range(0, len(counts), step):
         rows = slice(start, start + step)
-        parts = [_pick(of.parts(rows), pairs) for of in levels.values()]
+        parts = [_pick(drawn.parts(rows), pairs) for drawn in levels.values()]
         siq = sum(POINTS * shares[level][rows, :, None] * part for level, part in zip(levels, parts, strict=True))
         squares = [np.square(part) for part in (*parts, siq)]
         variance = np.array([(part @ counts[rows, :, None])[..., 0] for part in squares])

@@ -391,11 +391,11 @@ def _list_reordered(scores: LevelScores, ranked: Sequence[int]) -> list[tuple[in
 
 def _describe_order(pool: ScoreMatrix, scores: Scores, level: str, reordered: Sequence[tuple[int, int]]) -> str:
     """Return in words the pair whose Z differs most, and whether that is beyond chance."""
-    category, of = pool.levels[level], scores.levels[level]
-    a, b = max(reordered, key=lambda pair: abs(of.z[pair[0]] - of.z[pair[1]]))
+    category, scored = pool.levels[level], scores.levels[level]
+    a, b = max(reordered, key=lambda pair: abs(scored.z[pair[0]] - scored.z[pair[1]]))
     beyond = "beyond" if _separates_by_z(pool, scores.scale, level, (a, b)) else "within"
     first, second = (
-        f"{pool.systems[row]} has {category.show(of.raw[row]):.2f} {category.unit} and Z {of.z[row]:+.2f}"
+        f"{pool.systems[row]} has {category.show(scored.raw[row]):.2f} {category.unit} and Z {scored.z[row]:+.2f}"
         for row in (a, b)
     )
     return f"{first}, {second}, {beyond} chance by Z"

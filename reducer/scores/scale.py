@@ -276,10 +276,10 @@ def calibrate(pool: ScoreMatrix, rule: Weighting = PAPER) -> Scale:
     agreement = {level: float(mean[0]) for level, mean in correlate_levels(ability).items()}
     if rule.levels == CORRELATION and len(levels) > 1:
         _refuse_unrelated(agreement, len(pool.systems))
-    weights = share_out({level: of.spread for level, of in levels.items()}, rule.levels, agreement)
-    weighed = {
-        level: of._replace(weight=float(weights[level]), agreement=agreement[level]) for level, of in levels.items()
-    }
+    weights = share_out({level: level_scale.spread for level, level_scale in levels.items()}, rule.levels, agreement)
+    weighed = {}
+    for level, level_scale in levels.items():
+        weighed[level] = level_scale._replace(weight=float(weights[level]), agreement=agreement[level])
     return Scale(rule, weighed)
 
 

@@ -108,11 +108,11 @@ class ScoreMatrix(NamedTuple):
             parts.setdefault(b"".join(np.isnan(raw[row]).tobytes() for raw in self.raw.values()), []).append(row)
         for rows in parts.values():
             places = {level: np.flatnonzero(~np.isnan(raw[rows[0]])) for level, raw in self.raw.items()}
-            kept = {level: of for level, of in places.items() if len(of) >= min(2, len(self.clips[level]))}
+            kept = {level: chosen for level, chosen in places.items() if len(chosen) >= min(2, len(self.clips[level]))}
             clips, raw = {}, {}
-            for level, of in kept.items():
-                clips[level] = tuple(self.clips[level][place] for place in of)
-                raw[level] = self.raw[level][np.ix_(np.array(rows), of)]
+            for level, chosen in kept.items():
+                clips[level] = tuple(self.clips[level][place] for place in chosen)
+                raw[level] = self.raw[level][np.ix_(np.array(rows), chosen)]
             if kept:
                 yield rows, self._replace(systems=tuple(self.systems[row] for row in rows), clips=clips, raw=raw)
 

@@ -266,7 +266,7 @@ def compare_all(
 
     drawn = draw_gaps(pool, rows, fixed or flat(pool), draws, seed) if draws else None
     own_draws = draw(pool, rule=rule, draws=draws, seed=seed, pairs=rows) if draws and not fixed else None
-    clips = Clips.of(pool)
+    clips = Clips.from_matrix(pool)
     units = dict.fromkeys(pool.raw, float(POINTS) if scaled else 100.0)
     if raw_only:
         units = {level: 1 / spread_of(raw) for level, raw in pool.raw.items()}

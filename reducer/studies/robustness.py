@@ -145,14 +145,14 @@ def measure_runs(
     scale = scale or calibrate(pool._replace(systems=names, raw=raw))
     siq = score(pool, scale).siq
     drawn = draw(pool, scale=scale, draws=draws).siq if draws else np.empty((0, len(runs)))
-    clips = Clips.of(pool)
+    clips = Clips.from_matrix(pool)
     resampled = Resampled(np.vstack([siq, drawn]), len(clips.names), clips.cluster_count, len(clips.names))
     return [Measured("siq", "SIQ", 1.0, resampled.estimates, resampled), *levels], ""
 
 
 def _measure_level(pool: ScoreMatrix, level: str, draws: int) -> Measured:
     category, raw = pool.levels[level], pool.raw[level]
-    clips = Clips.of(pool)
+    clips = Clips.from_matrix(pool)
     places = clips.places[level]
 
     means = mean_of_defined(raw)
@@ -298,7 +298,7 @@ def _study_suite(suite: str, systems: list[System], draws: int, norms: Norms | N
     notes = caution_lines(caution_of_raw(*pool.smallest) if draws else None)
     if without:
         notes.insert(0, without)
-    drawn = Clips.of(pool)
+    drawn = Clips.from_matrix(pool)
     return Robustness(suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, notes)
 
 

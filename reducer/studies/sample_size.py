@@ -98,7 +98,7 @@ def _plan_suite(
         for name, category in matrix.levels.items()
     ]
     if norms and not no_siq:
-        scores.append((SIQ, "", Clips.of(matrix).clusters, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
+        scores.append((SIQ, "", Clips.from_matrix(matrix).clusters, parts_of_siq(matrix, norms.scale_of(matrix.clips))))
     records = []
     for name, unit, clusters, values in scores:
         for label, a, b in _choose_pairs(name, matrix.systems, clusters, values):
@@ -125,7 +125,7 @@ def parts_of_siq(matrix: ScoreMatrix, scale: Scale) -> np.ndarray:
     The difference of two systems' means is that of their SIQ. Since eq. 4 divides by the sum of the weights of the
     clips, a clip's part is the linearization of a ratio.
     """
-    clips = Clips.of(matrix)
+    clips = Clips.from_matrix(matrix)
     total = np.zeros((len(matrix.systems), len(clips.names)))
     for level, raw in matrix.raw.items():
         weights = scale.levels[level].discrimination

@@ -192,7 +192,7 @@ def _study(
     left_out: dict[str, str],
 ) -> SizeStudy:
     x = np.log10([size.value for size in sizes.values()])
-    bars, clips = scoreboard.bars, Clips.of(scoreboard.pool)
+    bars, clips = scoreboard.bars, Clips.from_matrix(scoreboard.pool)
     drawn = bars.siq_draws[:, rows] if bars else np.empty((0, len(rows)))
     siq = Resampled(np.vstack([scoreboard.siq[rows], drawn]), len(clips.names), clips.cluster_count, len(clips.names))
     fit = fit_lines(x, siq.values)
@@ -274,9 +274,9 @@ def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
         columns[1] = Column("size", KINDS[study.kind], ".3g")
         columns = [column for column in columns if column.name != "class"]
     rows: list[dict[str, Cell]] = []
-    for system, of, siq, expected, given_size in study.systems:
-        row: dict[str, Cell] = {SYSTEM: system, "size": of.value, "source": of.source, "class": name_class(of.value)}
-        rows.append(row | {"siq": siq, "expected": expected, "given_size": given_size})
+    for system, size, siq, expected, given_size in study.systems:
+        about: dict[str, Cell] = {"size": size.value, "source": size.source, "class": name_class(size.value)}
+        rows.append({SYSTEM: system, **about, "siq": siq, "expected": expected, "given_size": given_size})
     notes: list[str] = caution_lines(scoreboard.caution)
     for name, reason in study.left_out.items():
         line = f"not on the line: {name} ({reason})"

@@ -88,10 +88,10 @@ def compare(comparison: Comparison) -> go.Figure:
     names = " minus ".join(figures.escape(name) for name in (comparison.a, comparison.b))
     figure.update_layout(template=figures.STYLE, height=MARGIN + 90 * len(frame), title_text=names)
     figure.update_layout(margin_t=48, title_font_size=14)
-    for row, (score, of) in enumerate(frame.iterrows(), 1):
-        value = of["difference"]
-        ends = [[of["low"], of["high"]] if comparison.draws else [value, value]]
-        unit = of["unit"] if score == "siq" else f"{str(score).title()}: {of['unit']}"
+    for row, (score, difference) in enumerate(frame.iterrows(), 1):
+        value = difference["difference"]
+        ends = [[difference["low"], difference["high"]] if comparison.draws else [value, value]]
+        unit = difference["unit"] if score == "siq" else f"{str(score).title()}: {difference['unit']}"
         figure.add_trace(figures.draw_scores([""], [value], ends, [False], "").data[0], row=row, col=1)
         figure.add_vline(0, line={"color": figures.MUTED, "width": 1}, row=row, col=1)
         figure.update_xaxes(title_text=figures.escape(unit), row=row, col=1)

@@ -55,7 +55,7 @@ def clustered_error(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 def test_standard_errors_are_those_of_the_formula():
     pool = make_pool(sizes=(4, 5, 6) * 20)
     bars = resample(pool, scale=calibrate(pool), draws=20_000)
-    expected = clustered_error(pool.raw["remember"], Clips.of(pool).clusters)
+    expected = clustered_error(pool.raw["remember"], Clips.from_matrix(pool).clusters)
     assert bars.std["remember"] == pytest.approx(expected, rel=0.01)
 
 
