@@ -87,7 +87,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def enter() -> None:
+def run_siq() -> None:
     """Run `siq` as a process, which ends as soon as its work is done."""
     end_quickly = prepare_quick_end()
     try:
@@ -99,4 +99,4 @@ def enter() -> None:
 
 
 if __name__ == "__main__":
-    enter()
+    run_siq()
