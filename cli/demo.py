@@ -52,7 +52,7 @@ def run_demo(
 
     It takes minutes on a laptop. It is `siq eval` with five systems.
     """
-    say(f"{len(SYSTEMS)} systems on 14 clips take about 4 minutes on two idle cores, and less if answers are stored")
+    say(f"{len(SYSTEMS)} systems on 14 clips take 4 to 7 minutes on two idle cores, and less if answers are stored")
     systems, metadata = choose_models()
     evaluate(systems, output=output, metadata=metadata, force=force, explain=explain)
     say(f"the runs are in {output}, a folder per system; open the report: siq view {output}")
