@@ -31,7 +31,6 @@ SMALLEST = {
     "recognizers": ("--clips", "1", "--rounds", "1"),
     "report_size": ("--systems", "3", "--clips", "4", "5", "--browser", str(CHROMIUM)),
     "resume": ("--rounds", "1", "--limit", "1"),
-    "resume_killed": ("--kills", "1", "--limit", "1"),
     "sample_size": ("--sets", "2", "--pilots", "2", "--shifts", "0.8"),
     "score_scale": ("--systems", "3", "--clips", "5", "10", "--draws", "50", "--rounds", "1"),
     "shards": ("--limit", "1"),
@@ -47,7 +46,7 @@ OTHERS = {"answer_rules", "measure", "planted", "populations"}
 
 def script_of(name: str) -> str:
     """Return the name of the script behind a name of `SMALLEST`."""
-    return name.removesuffix("_killed").removesuffix("_clusters")
+    return name.removesuffix("_clusters")
 
 
 def test_every_benchmark_is_run_here():
