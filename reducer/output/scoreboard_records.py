@@ -136,7 +136,7 @@ def _describe_scale(scoreboard: Scoreboard) -> dict[str, Any]:
     heaviest = find_heaviest(scoreboard.pool, scoreboard.scale) if scoreboard.scale and scoreboard.has_z else None
     mismatched = {mismatch.aspect for mismatch in scoreboard.mismatches}
     return {
-        "weights": scale and {level: level_scale.weight for level, level_scale in scale.levels.items()},
+        "weights": scale and scale.weights,
         "rule": scale and scale.rule.levels,
         "clip_weights": scale and scale.rule.clips,
         "norms": norms

@@ -183,7 +183,7 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     yield from _reader_lines(scoreboard)
     yield from scoreboard.remarks.readings()
     if scale:
-        weights = ", ".join(f"{level.title()} {level_scale.weight:.3f}" for level, level_scale in scale.levels.items())
+        weights = ", ".join(f"{level.title()} {weight:.3f}" for level, weight in scale.weights.items())
         yield f"{systems}; level weights ({scale.rule.label}): {weights}" if scoreboard.has_siq else systems
     else:
         yield from _join_names(_measure_lines(scoreboard))

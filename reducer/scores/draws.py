@@ -164,8 +164,7 @@ def draw(
             for level, level_sums in found.items()
         }
         z_intervals = {level: drawn.interval for level, drawn in z_draws.items()}
-        fixed_shares = {level: level_scale.weight for level, level_scale in scale.levels.items()}
-        siq_draws = combine({level: drawn.draws for level, drawn in z_draws.items()}, fixed_shares)
+        siq_draws = combine({level: drawn.draws for level, drawn in z_draws.items()}, scale.weights)
         siq_interval = StudentizedDraws(siq[0], siq_draws).interval
     else:
         z_intervals, siq_interval = own_scale.bound(pool.raw, totals, rule=rule, draws=draws, seed=seed, pairs=pairs)

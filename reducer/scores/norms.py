@@ -34,7 +34,6 @@ from speechiq.reducer.scores.scale import (
     Scale,
     Weighting,
     calibrate,
-    share_out,
 )
 from speechiq.reducer.scores.score_matrix import align, levels_of
 
@@ -324,13 +323,8 @@ def _find_fault(norms: Norms, recorded: str) -> str | None:
             return f"the questions of {level} do not fit its clips"
     if norms.clip_weights not in CLIP_RULES:
         return f"its clip weights are {norms.clip_weights!r:.40}, not {' or '.join(CLIP_RULES)}"
-    scales = norms.scale.levels
     try:
-        expected = share_out(
-            {level: level_scale.spread for level, level_scale in scales.items()},
-            norms.rule,
-            {level: level_scale.agreement for level, level_scale in scales.items()},
-        )
+        expected = norms.scale.share_out(norms.rule)
     except SpeechIQError as error:
         return str(error)
     given = {level: level_norms.weight for level, level_norms in norms.levels.items()}

@@ -114,8 +114,7 @@ def _add_scale(scoreboard: Scoreboard, rule: Weighting, norms: Norms | None, dra
     if remarks.no_siq:
         siq = np.full(len(siq), np.nan)
     else:
-        weights = {level: level_scale.weight for level, level_scale in scale.levels.items()}
-        remarks = remarks._replace(weights=weights)
+        remarks = remarks._replace(weights=scale.weights)
     scored = scoreboard._replace(scale=scale, siq=siq, norms=norms)
     if scored.has_z:
         remarks = remarks._replace(

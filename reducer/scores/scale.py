@@ -137,6 +137,17 @@ class Scale(NamedTuple):
     rule: Weighting
     levels: dict[str, LevelScale]
 
+    @property
+    def weights(self) -> dict[str, float]:
+        """Return level -> its weight."""
+        return {level: level_scale.weight for level, level_scale in self.levels.items()}
+
+    def share_out(self, rule: str) -> dict[str, float]:
+        """Return the weights that the levels have by a rule (`share_out`)."""
+        spread = {level: level_scale.spread for level, level_scale in self.levels.items()}
+        agreement = {level: level_scale.agreement for level, level_scale in self.levels.items()}
+        return share_out(spread, rule, agreement)
+
 
 class LevelScores(NamedTuple):
     """Hold the scores of all systems at one level: the mean raw score, X_j of eq. 4 (fractions), and Z_j of eq. 5."""
@@ -298,10 +309,7 @@ def _refuse_unrelated(agreement: Mapping[str, float], systems: int) -> None:
 def score(pool: ScoreMatrix, scale: Scale) -> Scores:
     """Score a pool's systems on a scale of the same clips."""
     levels = {level: score_level(pool.raw[level], level_scale) for level, level_scale in scale.levels.items()}
-    siq = combine(
-        {level: scores.z for level, scores in levels.items()},
-        {level: level_scale.weight for level, level_scale in scale.levels.items()},
-    )
+    siq = combine({level: scores.z for level, scores in levels.items()}, scale.weights)
     return Scores(scale, levels, siq)
 
 

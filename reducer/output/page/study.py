@@ -186,10 +186,8 @@ def weights_by_rule(scoreboard: Scoreboard) -> dict[str, dict[str, float]]:
     if not scoreboard.scale or not scoreboard.has_siq:
         return {}
     scale = scoreboard.scale
-    spread = {level: level_scale.spread for level, level_scale in scale.levels.items()}
-    agreement = {level: level_scale.agreement for level, level_scale in scale.levels.items()}
     rules = dict.fromkeys((scale.rule.levels, *siq.RULES))
-    weights = {rule: siq.share_out(spread, rule, agreement) for rule in rules}
+    weights = {rule: scale.share_out(rule) for rule in rules}
     return {rule: shares for rule, shares in weights.items() if not np.isnan([*shares.values()]).any()}
 
 

@@ -205,7 +205,7 @@ def compare_weights(scoreboard: Scoreboard) -> Iterator[str]:
     systems = [system for system in scoreboard.systems if not system.control]
     if not (scoreboard.has_siq and scoreboard.scale and scoreboard.bars and systems):
         return
-    weights = {level: scale.weight for level, scale in scoreboard.scale.levels.items()}
+    weights = scoreboard.scale.weights
     heaviest, *levels = sorted(weights, key=lambda level: -weights[level])
     if heaviest == OUTCOME:
         return
