@@ -200,8 +200,8 @@ def summarize(mismatches: Sequence[Mismatch]) -> str:
     """
     shared: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for mismatch in mismatches:
-        of_level = mismatch.text.removeprefix(f"level {mismatch.level}")
-        difference = of_level.replace(f"system {mismatch.system!r}", _OWN, 1)
+        text = mismatch.text.removeprefix(f"level {mismatch.level}")
+        difference = text.replace(f"system {mismatch.system!r}", _OWN, 1)
         levels, systems = shared.setdefault(difference, ({}, {}))
         levels[mismatch.level] = systems[mismatch.system] = None
     return list_some([_show_shared(difference, *sharing) for difference, sharing in shared.items()], separator="; ")

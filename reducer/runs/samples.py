@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from io import BufferedReader
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -16,7 +17,7 @@ import numpy as np
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, may_be_extreme, refuse_extremes
-from speechiq.core.files.plain import exists, open_plain, reading
+from speechiq.core.files.plain import open_plain, reading
 from speechiq.metrics.judge.rubric import MEANING
 from speechiq.metrics.letters.options import DERIVED, tally_letters
 from speechiq.reducer.runs.measure import Category
@@ -35,7 +36,7 @@ FLOOR = "floor"
 READINGS = READ_BY_MODEL, READER_AGREES = "read_by_model", "reader_agrees"
 #: Optional field of a doc: what its clip shares with other clips, such as a call or a speaker.
 CLUSTER = "cluster"
-#: What to do about rows without the column of a judge of transcripts, or another column.
+#: What to do about a row that cannot be used.
 RERUN = "rerun this task"
 #: Value of a column in a row without it, while a file is read.
 _ABSENT = -math.inf
@@ -113,14 +114,21 @@ def first_of(filtered: Any) -> Any:
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a sample file, numbered from 1; refuse a missing file and a line that is too long."""
-    if not exists(path):
-        raise SpeechIQError(f"no samples {path.name!r} in {str(path.parent)!r}", "rerun lm_eval with --log_samples")
-    with reading(repr(str(path)), "make it readable or move it away"), open_plain(path) as file:
+    with reading(repr(str(path)), "make it readable or move it away"), _open(path) as file:
         for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
             if len(line) == LONGEST_LINE:
                 where = f"{locate_line(path, number)} is longer than {LONGEST_LINE} bytes"
-                raise SpeechIQError(where, "too long for a row of lm-eval", "rerun this task")
+                raise SpeechIQError(where, "too long for a row of lm-eval", RERUN)
             yield number, line
+
+
+def _open(path: Path) -> BufferedReader:
+    try:
+        return open_plain(path)
+    except FileNotFoundError as error:
+        raise SpeechIQError(
+            f"no samples {path.name!r} in {str(path.parent)!r}", "rerun lm_eval with --log_samples"
+        ) from error
 
 
 def read_sample_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple[int, Form]]:
@@ -135,7 +143,7 @@ def read_sample_rows(path: Path, form: type[Form], needs: str) -> Iterator[tuple
             if may_be_extreme(line):
                 refuse_extremes(_values(row))
         except ValueError as error:
-            raise SpeechIQError(f"{locate_line(path, number)} cannot be used", error, "rerun this task") from error
+            raise SpeechIQError(f"{locate_line(path, number)} cannot be used", error, RERUN) from error
         yield number, row
 
 
@@ -144,7 +152,7 @@ def refuse_line(path: Path, number: int, needs: str, error: Exception, fix: str 
     if isinstance(error, msgspec.ValidationError):
         return SpeechIQError(f"{locate_line(path, number)} needs {needs} ({error})", fix=fix)
     return SpeechIQError(
-        f"{locate_line(path, number)} is not a whole JSON object (the file may be cut off)", error, "rerun this task"
+        f"{locate_line(path, number)} is not a whole JSON object (the file may be cut off)", error, RERUN
     )
 
 
@@ -221,9 +229,7 @@ def read_sample_table(
         item = fields[:size]
         item = known.setdefault(item, item)
         if item in items:
-            raise SpeechIQError(
-                locate_line(path, number), f"{show_item(item)} is scored twice in this file", "rerun this task"
-            )
+            raise SpeechIQError(locate_line(path, number), f"{show_item(item)} is scored twice in this file", RERUN)
         items[item] = None
         rows.append(row)
         if doc.cluster is not None and clusters.setdefault(item[0], str(doc.cluster)) != str(doc.cluster):
@@ -352,5 +358,5 @@ def _refuse_outside(table: SampleTable, column: str, bounds: tuple[float, float]
             locate_line(path, row + 1),
             f"{column!r} of {show_item(table['item'][row])} is {value:g}, outside "
             f"{low:g} to {high:g} ({outside.size} of {len(values)} rows){fractions}",
-            "rerun this task",
+            RERUN,
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 #: Differences are rounded to so many decimals: what is smaller is rounding of the computation.
 DECIMALS = 9
-ROUNDING = 1e-9
+ROUNDING = 10.0**-DECIMALS
 CONFIDENCE = 0.95
 
 

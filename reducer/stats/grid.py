@@ -126,6 +126,8 @@ class Grid(NamedTuple):
 
     def _split_heading(self, part: Column) -> list[str]:
         lines = (part.heading or "").split("\n")
+        if not part.form:
+            return lines
         cells = (row.get(part.name) for row in self.rows)
         has_intervals = any(isinstance(cell, Estimate) and not math.isnan(cell.low) for cell in cells)
         return [*lines, INTERVAL] if has_intervals else lines

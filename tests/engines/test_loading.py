@@ -64,9 +64,9 @@ def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
 
 @pytest.mark.parametrize("place", ["~/adapter", "./adapter"])
 def test_an_adapter_is_identified_by_its_files_and_changes_answers(tiny_cascade, tmp_path, monkeypatch, place):
-    model = AutoModelForCausalLM.from_pretrained(tiny_cascade.llm)
     from peft import LoraConfig, get_peft_model
 
+    model = AutoModelForCausalLM.from_pretrained(tiny_cascade.llm)
     lora = LoraConfig(target_modules=["q_proj"], init_lora_weights=False, r=1)
     get_peft_model(model, lora).save_pretrained(tmp_path / "adapter")
     monkeypatch.setenv("SIQ_CACHE", str(cache_dir()))

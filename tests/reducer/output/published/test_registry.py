@@ -72,9 +72,9 @@ def test_a_board_has_ranks_and_tables_by_data_set_and_group(root):
     assert [entry.name for entry in board.newest] == ["a", "b"] and board.title == "Suite quiz"
     assert [row["rank"] for row in board.rank().rows] == [1.0, 2.0]
     (sets,) = board.list_parts()
-    assert sets.title == "Facts by data set: acc. %" and [column.heading for column in sets.shown][1:] == [
-        "one\nacc. %",
-        "two\nacc. %",
+    assert sets.title == "Facts by data set: acc. %" and [sets.heading(column) for column in sets.shown][1:] == [
+        ["one", "acc. %", "95 % interval"],
+        ["two", "acc. %", "95 % interval"],
     ]
     assert sets.rows[0]["group one"].value == board.newest[0].result.suites["quiz"].datasets["one"]["facts"].score.value
 
