@@ -2,16 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+MADE := $(VENV)/made
 INSTALLED := $(VENV)/installed
 WORKSHOP := $(VENV)/workshop
+# What an installation depends on.
+SOURCES := setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
 UPSTREAM := .venv-upstream
 # The build of torch: `make demo TORCH=cpu` takes the one without CUDA, which is not on PyPI; uv knows where it is.
 TORCH ?=
 # One more than the two cores of a small machine: tests wait for processes and servers.
 WORKERS ?= 3
-# A thread a worker. Each worker and each process that a test starts reads compiled files, and writes them where a
-# machine does not keep them otherwise.
-TEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# A thread a worker.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# Packages are compiled when they are first imported, so compiled files are kept, also where a machine keeps none.
+export PYTHONDONTWRITEBYTECODE :=
 BENCHMARKS := hand_overs forked devices busy_neighbor prepare_subset score_scale startup stage_memory growth long_form \
 	decoding resume shards latency suite_vs_request_at_a_time suite_vs_limit report_size site_size commands recognizers
 
@@ -23,7 +27,7 @@ IMAGES := docs/images
 	docs docs-serve docs-images example clean
 .DEFAULT_GOAL := demo
 
-$(INSTALLED): setup.cfg setup.py pyproject.toml constraints.txt speechiq.pth
+$(MADE): constraints.txt
 	@echo 'Installing into $(VENV), once: 0.5 GB to download with TORCH=cpu, 3.1 GB without it on Linux; some minutes'
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "speechiq needs Python >= 3.11; run make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
@@ -31,13 +35,16 @@ ifneq ($(TORCH),)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
 	$(BIN)/uv pip install --python $(BIN)/python --torch-backend $(TORCH) --constraint constraints.txt torch
 endif
+	touch $@
+
+$(INSTALLED): $(MADE) $(SOURCES)
 	$(BIN)/python tools/install.py --constraint constraints.txt --editable '.[demo]'
 	touch $@
 
-# What the demo does not need: tools for tests, documentation and style.
-$(WORKSHOP): $(INSTALLED)
+# With what the demo does not need: tools for tests, documentation and style.
+$(WORKSHOP): $(MADE) $(SOURCES)
 	$(BIN)/python tools/install.py --constraint constraints.txt --editable '.[demo,docs,lint,questions,test]'
-	touch $@
+	touch $(INSTALLED) $@
 
 demo: $(INSTALLED)  ## real models on the bundled set, then their SIQ
 	$(BIN)/siq demo fetch

@@ -10,28 +10,15 @@ process of its own; its time begins after the model is loaded and one clip is do
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import measure
 
-WORK = """
-import sys, time
-import speechiq.engines.registry as registry
-from speechiq.core.clip import file_clip
-from speechiq.engines.base import Setup
-from speechiq.siq_tasks.loaders.bundled import list_clips
-clips = [file_clip(clip) for clip in list_clips()]
-engine = registry.build_engine("asr", sys.argv[1], {}, Setup(engine="hf", device="cpu"))
-engine.transcribe(clips[-1:])
-start = time.perf_counter()
-engine.transcribe(clips[: int(sys.argv[2])])
-print(time.perf_counter() - start)
-"""
 #: It ends with the benchmark, even if that is killed.
 NEIGHBOR = """
 import os
@@ -60,12 +47,25 @@ def neighbors(count: int) -> Iterator[None]:
             process.wait()
 
 
+def work(number: str) -> None:
+    """Transcribe some clips in this process, and print in how many seconds."""
+    from speechiq.core.clip import file_clip
+    from speechiq.engines.base import Setup
+    from speechiq.engines.registry import build_engine
+    from speechiq.siq_tasks.loaders.bundled import list_clips
+
+    clips = [file_clip(clip) for clip in list_clips()]
+    engine = build_engine("asr", measure.ASR, {}, Setup(engine="hf", device="cpu"))
+    engine.transcribe(clips[-1:])
+    start = time.perf_counter()
+    engine.transcribe(clips[: int(number)])
+    print(time.perf_counter() - start)
+
+
 def transcribe(clips: int, environment: dict[str, str]) -> float:
     """Return the seconds in which a process of its own transcribes some clips."""
-    command = [sys.executable, "-c", WORK, measure.ASR, str(clips)]
-    environment = {**os.environ, **measure.QUIET, "SIQ_STORE": "off", **environment}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout.splitlines()[-1])
+    child = measure.run_child(measure.calling("busy_neighbor.work", str(clips)), SIQ_STORE="off", **environment)
+    return float(child.output.splitlines()[-1])
 
 
 def main() -> None:

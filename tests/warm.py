@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import runpy
 import sys
 import tempfile
 import threading
@@ -18,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, chdir
 from functools import cache
 from multiprocessing import forkserver
+from multiprocessing.context import BaseContext
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -47,6 +49,16 @@ def siq_run() -> None:
     main(sys.argv[1:])
 
 
+def python() -> None:
+    """Enter Python, with a program (`-c`) or a module (`-m`)."""
+    kind, program, *arguments = sys.argv[1:]
+    sys.argv = [kind, *arguments]
+    if kind == "-m":
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+    else:
+        exec(compile(program, "<string>", "exec"), {"__name__": "__main__"})
+
+
 def siq_work() -> None:
     """Enter the check of systems and tasks of `siq eval` before it runs them, or a shard."""
     from speechiq.harness_patch.work import main
@@ -60,6 +72,7 @@ def run_warm(
     env: Mapping[str, str] | None = None,
     cwd: Path | str = ".",
     stdin: str = "",
+    forks: BaseContext = FORKS,
 ) -> CompletedProcess:
     """Call a function of a module in a forked process with these arguments, and return how it ended.
 
@@ -69,15 +82,17 @@ def run_warm(
         env: Variables of the process; by default those of this one.
         cwd: Its folder.
         stdin: What it can read.
+        forks: How the process is made; those that are forked from this process need nothing but its packages.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.NamedTemporaryFile("w+", encoding="utf-8")) for _ in range(3)]
         files[0].write(stdin)
         files[0].flush()
         names = [file.name for file in files]
-        settings = (dict(os.environ if env is None else env), str(Path(cwd).absolute()), names)
-        _start_server()
-        process = FORKS.Process(target=_enter, args=(entry, arguments, *settings))
+        settings = (dict(os.environ if env is None else env), str(Path(cwd).absolute()), names, forks is FORKS)
+        if forks is FORKS:
+            _start_server()
+        process = forks.Process(target=_enter, args=(entry, arguments, *settings))
         process.start()
         process.join()
         return CompletedProcess((entry.__name__, *arguments), process.exitcode, *(file.read() for file in files[1:]))
@@ -108,8 +123,13 @@ def _start_server() -> None:
         forkserver.ensure_running()
 
 
-def _enter(entry: Callable, arguments: tuple, environment: dict[str, str], folder: str, streams: list[str]) -> None:
-    """Become the command, in the forked process: as an interpreter does from its start to its exit."""
+def _enter(
+    entry: Callable, arguments: tuple, environment: dict[str, str], folder: str, streams: list[str], cleans_up: bool
+) -> None:
+    """Become the command, in the forked process: as an interpreter does from its start to its exit.
+
+    It `cleans_up` at its end, unless what it would remove belongs to the process from which it is forked.
+    """
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -131,7 +151,8 @@ def _enter(entry: Callable, arguments: tuple, environment: dict[str, str], folde
         except BaseException:
             traceback.print_exc()
     threading._shutdown()
-    atexit._run_exitfuncs()
+    if cleans_up:
+        atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
