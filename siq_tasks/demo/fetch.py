@@ -11,6 +11,7 @@ docs/reference/demo_models.md states license and origin of each file.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import shutil
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -98,16 +100,17 @@ def convert_whisper(data: Path, target: Path) -> None:
 
 
 def convert_gguf(data: Path, target: Path) -> None:
-    """Convert a GGUF file, dequantized to float32."""
+    """Convert a GGUF file, dequantized to float32, without the bar that transformers shows also without a terminal."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
     (file,) = data.glob("*.gguf")
     AutoTokenizer.from_pretrained(data, gguf_file=file.name, trust_remote_code=False).save_pretrained(target)
-    model = AutoModelForCausalLM.from_pretrained(
-        data, gguf_file=file.name, quantization_config=GgufConfig(dequantize=True), dtype=torch.float32,
-        trust_remote_code=False,
-    )  # fmt: skip
+    with redirect_stderr(io.StringIO()):
+        model = AutoModelForCausalLM.from_pretrained(
+            data, gguf_file=file.name, quantization_config=GgufConfig(dequantize=True), dtype=torch.float32,
+            trust_remote_code=False,
+        )  # fmt: skip
     model.save_pretrained(target)
 
 
