@@ -36,8 +36,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import groupby
@@ -63,19 +63,26 @@ _CHILLU = re.compile("[കണനരലള]\N{MALAYALAM SIGN VIRAMA}\N{ZERO WIDTH
 _CHILLUS = {"ക": "ൿ", "ണ": "ൺ", "ന": "ൻ", "ര": "ർ", "ല": "ൽ", "ള": "ൾ"}
 
 
-class _Table(dict[int, str]):
-    """Map the number of a character to what a function makes of it, and remember it; for `str.translate`."""
+#: Parts of texts whose normalized form is kept.
+MOST_PARTS = 2**15
 
-    def __init__(self, write: Callable[[str], str]) -> None:
+
+class _Table(dict[Any, str]):
+    """Map a word, or the number of a character (as `str.translate` does), to what a function makes of it, once."""
+
+    def __init__(self, write: Callable[[Any], str]) -> None:
         super().__init__()
         self._write = write
 
-    def __missing__(self, number: int) -> str:
-        self[number] = self._write(chr(number))
-        return self[number]
+    def __missing__(self, key: Any) -> str:
+        if len(self) >= MOST_PARTS:
+            self.clear()
+        written = self[key] = self._write(key)
+        return written
 
 
-def _write_plain(character: str) -> str:
+def _write_plain(number: int) -> str:
+    character = chr(number)
     if _INVISIBLE.match(character):
         return ""
     if character in _APOSTROPHES:
@@ -83,7 +90,8 @@ def _write_plain(character: str) -> str:
     return str(unicodedata.decimal(character, character))
 
 
-def _write_space(character: str) -> str:
+def _write_space(number: int) -> str:
+    character = chr(number)
     return " " if unicodedata.category(character)[0] in "PS" else character
 
 
@@ -136,7 +144,7 @@ class BasicRules:
 
     def __init__(self, whisper: Any) -> None:
         """Take a `BasicTextNormalizer`, whose function for symbols this calls."""
-        self._symbols = _Table(whisper.clean)
+        self._symbols = _Table(lambda number: whisper.clean(chr(number)))
 
     def __call__(self, text: str) -> str:
         """Return the normalized text."""
@@ -146,12 +154,10 @@ class BasicRules:
 
 
 # Signs of a plain text, which is normalized part by part.
-_PLAIN_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789',.?!;:- ")
+_PLAIN_SIGNS = re.compile("[a-z0-9',.?!;:\\- ]*")
 _ENDS = ",.?!;:"
 # Words that the rules join to what is in front of them: "he'd been", "20 s".
 _JOINED = {"been", "gone", "done", "got"} | {number[1:] for number in ("1st", "2nd", "3rd", "4th", "1s")}
-#: Parts of texts whose normalized form is kept.
-MOST_PARTS = 2**15
 
 
 class EnglishRules:
@@ -169,39 +175,52 @@ class EnglishRules:
         self._replacements = [
             (pattern.replace(r"\b", ""), re.compile(pattern), written) for pattern, written in whisper.replacers.items()
         ]
-        self._symbols = _Table(partial(write_symbol, keep=_SYMBOLS_OF_NUMBERS))
+        self._symbols = _Table(lambda number: write_symbol(chr(number), keep=_SYMBOLS_OF_NUMBERS))
         self._numbers = whisper.standardize_numbers
         self._write_american: Callable[[str], str] = whisper.standardize_spellings
         self._filler_before_apostrophe = re.compile(f"{whisper.ignore_patterns}'")
-        self._stands_alone = lru_cache(MOST_PARTS)(self._is_alone)
-        self._write_part = lru_cache(MOST_PARTS)(self._write)
+        self._alone = _Table(self._write_if_alone)
+        self._parts = _Table(self._write)
 
     def __call__(self, text: str) -> str:
         """Return the normalized text."""
         plain = clean(text).strip(" ").lower()
         if not self._has_parts(plain):
             return self._write(text)
-        parts: list[str] = []
-        for alone, run in groupby(plain.split(" "), self._stands_alone):
-            words = list(run)
-            parts += map(self._write_part, words if alone else [" ".join(words)])
-        return " ".join(parts)
+        words = plain.split(" ")
+        written = list(map(self._alone.__getitem__, words))
+        return " ".join(self._write_rest(words, written) if "" in written else written)
+
+    def _write_rest(self, words: Sequence[str], written: Sequence[str]) -> Iterator[str]:
+        """Yield the words that stand alone as they are `written`, and the others ("") with those beside them."""
+        joined: list[str] = []
+        for word, alone in zip(words, written, strict=True):
+            if not alone:
+                joined.append(word)
+                continue
+            if joined:
+                yield self._parts[" ".join(joined)]
+                joined = []
+            yield alone
+        if joined:
+            yield self._parts[" ".join(joined)]
 
     def _has_parts(self, text: str) -> bool:
-        """Return whether no rule joins what `_is_alone` separates: spaces are single, and no apostrophe is behind one.
+        """Return whether no rule joins words that stand alone: spaces are single, and no apostrophe is behind one.
 
         "And a half" is joined to the number in front of it.
         """
         joined = ("  ", " '", "half")
-        if not _PLAIN_SIGNS.issuperset(text) or text.startswith("'") or any(sign in text for sign in joined):
+        if not _PLAIN_SIGNS.fullmatch(text) or text.startswith("'") or any(sign in text for sign in joined):
             return False
         return "'" not in text or not self._filler_before_apostrophe.search(text)
 
-    def _is_alone(self, word: str) -> bool:
-        """Return whether a word becomes one word that depends on none of its neighbors."""
-        letters = word.rstrip(_ENDS)
-        kept = (letters, self._write_part(word).strip())
-        return all(each.isalpha() and each not in _JOINED and not self._can_be_number(each) for each in kept)
+    def _write_if_alone(self, word: str) -> str:
+        """Return what a word becomes; "" if that is not one word, or depends on its neighbors."""
+        written = self._parts[word]
+        kept = (word.rstrip(_ENDS), written.strip())
+        alone = all(each.isalpha() and each not in _JOINED and not self._can_be_number(each) for each in kept)
+        return written if alone else ""
 
     def _write(self, text: str) -> str:
         """Return a text by all rules, one after the other."""
