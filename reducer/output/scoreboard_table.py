@@ -7,7 +7,7 @@ from typing import Any
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.json_text import shorten
 from speechiq.metrics.columns import mean
-from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
+from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.terminal import CONTROL, MISMATCH
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judged import name_judges
@@ -22,8 +22,6 @@ from speechiq.reducer.stats.grid import (
     Column,
     Grid,
     Important,
-    by_importance,
-    caution_lines,
     name_units,
 )
 from speechiq.reducer.studies.groups import Gap, GroupScores
@@ -56,7 +54,7 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     columns = [*_list_columns(scoreboard)]
     records = zip(scoreboard.order, rows_of(scoreboard), strict=True)
     rows = [_row(scoreboard, row, record) for row, record in records]
-    return Grid(heading, columns, rows, by_importance(caption(scoreboard) if notes is None else notes))
+    return Grid(heading, columns, rows, [*caption(scoreboard)] if notes is None else [*notes])
 
 
 def score_column(name: str, heading: str, unit: str, direction: str = "higher") -> Column:
@@ -75,7 +73,6 @@ def group_grid(scores: GroupScores) -> Grid:
     ]
     if scoreboard.bars:
         notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
-        notes += caution_lines(scoreboard.caution)
     grid = as_grid(scoreboard, scores.heading, notes)
     gap = score_column("gap", "Best - worst", category.unit)
     columns = [gap._replace(form="+.2f", ends="+.1f"), Column("gap_groups", "", below="gap")]
@@ -157,8 +154,9 @@ def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[st
         **record["flags"],
     }
     for column, cell in {**record["categories"], **record["derived"]}.items():
+        estimate = scoreboard.estimate(column, row)
         # Beside SIQ, which has an interval of its own, categories have none.
-        cells[column] = read_estimate(cell["score"], None if scoreboard.has_siq else cell["interval"])
+        cells[column] = estimate.value if scoreboard.has_siq else estimate
         if "z" in cell:
             cells[f"{column}_z"] = cell["z"]
         if undefined := cell.get("undefined"):
@@ -166,10 +164,10 @@ def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[st
             word = scoreboard.columns[column].undefined_word
             cells[f"{column}_undefined"] = f"{undefined} of {items} {word}"
     if counts := record.get("hallucination"):
-        cells["hallucination"] = read_estimate(counts["rate"], counts["interval"])
+        cells["hallucination"] = scoreboard.hallucination[system.name]
         cells["hallucinated"] = f"{counts['hallucinated']} of {counts['asked']}"
     if scoreboard.scale:
-        cells["siq"] = read_estimate(record["siq"], record["siq_interval"])
+        cells["siq"] = scoreboard.estimate_siq(row)
     return cells
 
 
@@ -178,7 +176,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     levels, bars, scale = scoreboard.levels, scoreboard.bars, scoreboard.scale
     systems = count_of(len(scoreboard.systems), "system")
     yield from _name_norms(scoreboard)
-    yield from caution_lines(scoreboard.caution)
     yield from _join_names(_judge_lines(scoreboard))
     yield from _reader_lines(scoreboard)
     yield from scoreboard.remarks.readings()

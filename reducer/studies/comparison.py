@@ -27,8 +27,8 @@ from speechiq.reducer.scores.remarks import FLAGS, explain_missing, title
 from speechiq.reducer.scores.scale import MEAN, PAPER, POINTS, Scale, Weighting, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.contrast import permute
-from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference, Interval
-from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid, Important, caution, count_units
+from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, ENOUGH, ENOUGH_FOR_SIQ, Difference, Interval
+from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid, Important, count_units, find_caution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,8 +154,8 @@ class Comparison(NamedTuple):
 
     @property
     def caution(self) -> str | None:
-        """Return the caution about intervals from few clips or clusters (`grid.caution`)."""
-        return caution(len(self.clips), self.clusters)
+        """Return the caution about intervals from few clips or clusters; None for enough, or without intervals."""
+        return find_caution(row.difference.estimate for row in self.rows)
 
     @property
     def units(self) -> str:
@@ -280,11 +280,15 @@ def compare_all(
     values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
     unknown = Interval(*np.full((2, len(rows)), math.nan))
     intervals = _list_intervals(drawn, own_draws) if drawn else [unknown] * len(values)
+    samples = [(pool.count_clusters(level), len(clips), ENOUGH) for level, clips in pool.clips.items()]
+    samples += [*samples, (*min(samples)[:2], ENOUGH_FOR_SIQ)]
     comparisons = []
     for place, ((a, b), (row_a, row_b)) in enumerate(zip(pairs, rows, strict=True)):
         differences = [
-            Difference(float(value[row_a]), float(value[row_b]), *_round_ends(interval, place), float(chances[place]))
-            for value, interval, chances in zip(values, intervals, p, strict=True)
+            Difference(
+                float(value[row_a]), float(value[row_b]), *_round_ends(interval, place), float(chances[place]), *sample
+            )
+            for value, interval, chances, sample in zip(values, intervals, p, samples, strict=True)
         ]
         comparison = Comparison(
             a=a,

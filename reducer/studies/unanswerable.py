@@ -31,7 +31,7 @@ from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answer
 from speechiq.reducer.scores.suites import Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
-from speechiq.reducer.stats.grid import Column, Grid, caution_of_estimates, name_units
+from speechiq.reducer.stats.grid import Column, Grid, name_units
 from speechiq.reducer.studies.result import StudyResult
 
 SCHEMA = "speechiq-unanswerable"
@@ -255,10 +255,8 @@ def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         Column("none_of_the_above", "None of\nthe above", "d"),
         Column("unparsed", "Unreadable", "d"),
     ]
-    rates = [record["rate"] for record in records]
-    units = name_units(rates)
+    units = name_units(record["rate"] for record in records)
     notes = [f"{records[0]['asked']} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
-    notes += filter(None, [caution_of_estimates(rates)])
     return Grid("Hallucination", columns, records, notes)
 
 
@@ -310,5 +308,4 @@ def _signs_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         "Not offered: the answer gives a letter that no option has, or its letter with another text",
         f"interval: Wilson over {name_units(shares)}, {100 * CONFIDENCE:.0f} %",
     ]
-    notes += filter(None, [caution_of_estimates(shares)])
     return Grid("Signs of hallucination", columns, records, notes)

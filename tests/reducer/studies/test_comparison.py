@@ -245,7 +245,7 @@ def test_equal_systems_are_rarely_told_apart():
 
 
 def test_json_is_plain():
-    pool = make_pool(clips=100)._replace(levels=LEVELS)
+    pool = make_pool(clips=200)._replace(levels=LEVELS)
     data = plain(comparison_content(compare_scores(pool, "s0", "s4", draws=60)))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
     remember = data["scores"]["remember"]
@@ -259,7 +259,7 @@ def test_json_is_plain():
     assert comparison_content(compare_scores(alone, "s0", "s4", draws=60))["siq"] is None
     few = make_pool()._replace(levels=LEVELS)
     assert comparison_content(compare_scores(few, "s0", "s4", draws=60))["caution"].startswith(
-        "Small test set (12 clips): "
+        "Small test set (6 clips): "
     )
 
 
