@@ -172,10 +172,14 @@ def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[st
     }
     if scoreboard.hallucination:
         rate = scoreboard.hallucination[system.name]
-        hallucinated = round(rate.n * rate.value) if rate.n else 0
-        counts = {"rate": rate.value, "interval": rate.ends, "hallucinated": hallucinated, "asked": rate.n}
-        cells |= {"hallucination": counts}
+        counts = {"hallucinated": count_hallucinated(rate), "asked": rate.n}
+        cells |= {"hallucination": {"rate": rate.value, "interval": rate.ends} | counts}
     return cells | ({"reliability": scoreboard.reliability[POOLED][row]} if POOLED in scoreboard.reliability else {})
+
+
+def count_hallucinated(rate: Estimate) -> int:
+    """Return how many of the questions without an answer a system answered."""
+    return round(rate.n * rate.value) if rate.n else 0
 
 
 def _place(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[str, Any]:

@@ -1,13 +1,12 @@
 """Show scoreboards as people read them: a grid with a column per category, with notes below it."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.json_text import shorten
 from speechiq.metrics.columns import mean
-from speechiq.reducer.output.scoreboard_records import rows_of
+from speechiq.reducer.output.scoreboard_records import count_hallucinated
 from speechiq.reducer.output.terminal import CONTROL, MISMATCH
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judged import name_judges
@@ -17,13 +16,7 @@ from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import CONFIDENCE
-from speechiq.reducer.stats.grid import (
-    Cell,
-    Column,
-    Grid,
-    Important,
-    name_units,
-)
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, name_units
 from speechiq.reducer.studies.groups import Gap, GroupScores
 
 SYSTEM = "System"
@@ -52,8 +45,7 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     else:
         heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
     columns = [*_list_columns(scoreboard)]
-    records = zip(scoreboard.order, rows_of(scoreboard), strict=True)
-    rows = [_row(scoreboard, row, record) for row, record in records]
+    rows = [_row(scoreboard, row) for row in scoreboard.order]
     return Grid(heading, columns, rows, [*caption(scoreboard)] if notes is None else [*notes])
 
 
@@ -140,32 +132,32 @@ def mark_name(scoreboard: Scoreboard, row: int) -> str:
     return f"{name} {MISMATCH}" if scoreboard.list_mismatches(row) else name
 
 
-def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[str, Cell]:
-    """Return the cells of a system, from its record."""
+def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
+    """Return the cells of the system of a row."""
     system = scoreboard.systems[row]
     name = mark_name(scoreboard, row)
     if system.control:
         name += f"\n{CONTROL}{system.control}"
-    rank = record["rank" if scoreboard.scale else "mean_rank"]
     cells: dict[str, Cell] = {
-        "rank": "" if system.control else rank,
+        "rank": "" if system.control else float(scoreboard.places[row]),
         "system": name,
         "kind": system.kind.capitalize() or None,
-        **record["flags"],
+        **system.flags._asdict(),
     }
-    for column, cell in {**record["categories"], **record["derived"]}.items():
+    for column, category in scoreboard.columns.items():
         estimate = scoreboard.estimate(column, row)
         # Beside SIQ, which has an interval of its own, categories have none.
         cells[column] = estimate.value if scoreboard.has_siq else estimate
-        if "z" in cell:
-            cells[f"{column}_z"] = cell["z"]
-        if undefined := cell.get("undefined"):
-            items = len(scoreboard.find_scored(column, row).scores[column])
-            word = scoreboard.columns[column].undefined_word
-            cells[f"{column}_undefined"] = f"{undefined} of {items} {word}"
-    if counts := record.get("hallucination"):
-        cells["hallucination"] = scoreboard.hallucination[system.name]
-        cells["hallucinated"] = f"{counts['hallucinated']} of {counts['asked']}"
+        if column in scoreboard.z:
+            cells[f"{column}_z"] = float(scoreboard.z[column][row])
+        scored = scoreboard.find_scored(column, row)
+        if category.measure.may_be_undefined and (undefined := scored.count_undefined(column)):
+            items = len(scored.scores[column])
+            cells[f"{column}_undefined"] = f"{undefined} of {items} {category.undefined_word}"
+    if scoreboard.hallucination:
+        rate = scoreboard.hallucination[system.name]
+        cells["hallucination"] = rate
+        cells["hallucinated"] = f"{count_hallucinated(rate)} of {rate.n}"
     if scoreboard.scale:
         cells["siq"] = scoreboard.estimate_siq(row)
     return cells
