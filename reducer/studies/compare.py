@@ -80,7 +80,7 @@ def compare_pair(pair: SystemPair, options: ScoringOptions, clips: int = 0) -> S
         b.name,
         scale=norms.scale_of(matrix.clips) if norms else None,
         rule=options.rule,
-        asked=pair.asked,
+        required=pair.required,
         draws=options.draws,
         seed=options.seed,
         raw_only=None if pair.has_scale else f"suite {pair.suite}: each category is compared by itself",
@@ -114,12 +114,12 @@ def _choose_systems(pair: SystemPair, norms: Norms | None, options: ScoringOptio
 
 def _restrict(systems: Sequence[System], pair: SystemPair) -> list[System]:
     """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
-    if pair.asked is None or (pair.has_scale and SIQ in pair.asked):
+    if pair.required is None or (pair.has_scale and SIQ in pair.required):
         return list(systems)
     common: set[str] = set()
     if pair.has_scale:
         common = set(pair.categories).intersection(*(system.by_level for system in systems))
-    kept = [name for name in pair.categories if name in pair.asked or name in common]
+    kept = [name for name in pair.categories if name in pair.required or name in common]
     return [system.restrict(kept) for system in systems] if kept else list(systems)
 
 
@@ -326,7 +326,7 @@ def _compare_values(
         raw={name: compared.differences[0] for name, compared in found.items()},
         z={},
         siq=None,
-        asked=tuple(levels),
+        required=tuple(levels),
         clips=order_shares(clips, np.array(shares), [*levels]),
         levels=levels,
         clusters=found[next(iter(levels))].means.clusters,
