@@ -1,7 +1,6 @@
 """Write scoreboards as plain data (docs/reference/scores.md): one record per system, of which every table is made."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -68,12 +67,6 @@ def rows_of(scoreboard: Scoreboard) -> list[dict[str, Any]]:
     """Return one dict per system, best first; unknown values are None."""
     likely = scoreboard.rank_probabilities
     return [plain(_row(scoreboard, row, likely.get(row))) for row in scoreboard.order]
-
-
-def read_estimate(value: float | None, ends: Sequence[float] | None = None) -> Estimate:
-    """Return a number of a record with the ends of its interval; undefined without it."""
-    low, high = ends or (math.nan, math.nan)
-    return Estimate(math.nan if value is None else value, low, high)
 
 
 def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:

@@ -105,10 +105,12 @@ class Scoreboard(NamedTuple):
 
     def estimate_siq(self, row: int) -> Estimate:
         """Return the SIQ of the system of a row, with its interval if there is one."""
-        low, high = (float(end[row]) for end in self.bars.siq) if self.bars else (np.nan, np.nan)
-        return Estimate(float(self.siq[row]), low, high, **self.sample_of())
+        siq = float(self.siq[row])
+        if self.bars is None or np.isnan(siq):
+            return Estimate(siq)
+        return Estimate(siq, *(float(end[row]) for end in self.bars.siq), **self.sample_of(SIQ))
 
-    def sample_of(self, column: str = SIQ) -> dict[str, int]:
+    def sample_of(self, column: str) -> dict[str, int]:
         """Return the fields of an `Estimate` that say what the intervals of a column rest on; none for a derived one.
 
         SIQ rests on the category with the fewest clusters.
