@@ -108,7 +108,8 @@ class Scoreboard(NamedTuple):
         siq = float(self.siq[row])
         if self.bars is None or np.isnan(siq):
             return Estimate(siq)
-        return Estimate(siq, *(float(end[row]) for end in self.bars.siq), **self.sample_of(SIQ))
+        low, high = (float(end[row]) for end in self.bars.siq)
+        return Estimate(siq, low, high, **self.sample_of(SIQ))
 
     def sample_of(self, column: str) -> dict[str, int]:
         """Return the fields of an `Estimate` that say what the intervals of a column rest on; none for a derived one.
