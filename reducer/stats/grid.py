@@ -236,7 +236,8 @@ def name_units(samples: Iterable[Any]) -> str:
 def find_caution(cells: Iterable[Any]) -> str | None:
     """Return the caution about the least certain interval among some cells; None if all rest on enough clips.
 
-    Few clusters of several clips count more than few clips.
+    Few clusters of several clips count more than few clips. An interval counts also if its draws do not define it, as
+    those of a single cluster.
 
     >>> find_caution(["text", Estimate(0.5, 0.4, 0.6, clusters=14, clips=14, enough=50)])
     'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
@@ -244,7 +245,7 @@ def find_caution(cells: Iterable[Any]) -> str | None:
     'Few clusters (200 clips in 6 clusters): the intervals are unreliable, since the clips of a cluster, such as a \
 call or a speaker, are alike'
     """
-    estimates = [cell for cell in cells if isinstance(cell, Estimate) and not math.isnan(cell.low)]
+    estimates = [cell for cell in cells if isinstance(cell, Estimate) and (cell.draws or not math.isnan(cell.low))]
     few = [each for each in estimates if each.clusters < min(each.clips, ENOUGH_CLUSTERS)]
     if few:
         fewest = min(few, key=attrgetter("clusters", "clips"))

@@ -305,6 +305,7 @@ FEW = RAW._replace(clusters=6, clips=200)
         ([FEW, FEW._replace(clusters=5)], "Few clusters (200 clips in 5 clusters): "),
         ([Difference(0.5, 0.25, 0.1, 0.4, 0.5, clusters=6, clips=200).estimate], "Few clusters (200 clips in 6"),
         ([FEW._replace(enough=0, clusters=10), RAW._replace(clusters=50, clips=50), RAW._replace(enough=0)], None),
+        ([FEW._replace(low=math.nan, high=math.nan, draws=100, clusters=1)], "Few clusters (200 clips in 1 cluster)"),
         ([RAW._replace(low=math.nan, high=math.nan), Estimate(0.5, 0.4, 0.6), 0.5, "text", None], None),
     ],
 )
