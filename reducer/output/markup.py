@@ -43,7 +43,7 @@ def as_markdown(grid: Grid) -> str:
     text = _markdown_row(map(grid.heading, grid.shown)) + f"| {' | '.join(marks)} |\n"
     for row in grid.rows:
         text += _markdown_row(grid.lines(row, column) for column in grid.shown)
-    return text + "".join(f"\n{escape_markdown(note)}\n" for note in grid.notes)
+    return text + "".join(f"\n{escape_markdown(note)}\n" for note in grid.all_notes)
 
 
 def escape_markdown(text: str) -> str:
@@ -94,7 +94,7 @@ def as_latex(grid: Grid) -> str:
     rows = zip(*(column.cells for column in columns), strict=True)
     lines = [*_head_lines(columns), "\\midrule", *(_as_row(row) for row in rows)]
     table = "\n".join(f"    {line}" for line in ["\\toprule", *lines, "\\bottomrule"])
-    notes = "".join(f"\n    {escape_latex(note)}\\par" for note in grid.notes)
+    notes = "".join(f"\n    {escape_latex(note)}\\par" for note in grid.all_notes)
     below = f"  \\par\\smallskip\n  \\begin{{minipage}}{{\\linewidth}}\\footnotesize{notes}\n  \\end{{minipage}}\n"
     return (
         f"{PACKAGES}\\begin{{table}}\n  \\centering\n  {NUMBERS}\n  \\caption{{{escape_latex(grid.title)}.}}\n"

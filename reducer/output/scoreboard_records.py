@@ -1,7 +1,6 @@
 """Write scoreboards as plain data (docs/reference/scores.md): one record per system, of which every table is made."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -68,12 +67,6 @@ def rows_of(scoreboard: Scoreboard) -> list[dict[str, Any]]:
     """Return one dict per system, best first; unknown values are None."""
     likely = scoreboard.rank_probabilities
     return [plain(_row(scoreboard, row, likely.get(row))) for row in scoreboard.order]
-
-
-def read_estimate(value: float | None, ends: Sequence[float] | None = None) -> Estimate:
-    """Return a number of a record with the ends of its interval; undefined without it."""
-    low, high = ends or (math.nan, math.nan)
-    return Estimate(math.nan if value is None else value, low, high)
 
 
 def csv_rows(scoreboard: Scoreboard, **part: str) -> list[dict[str, Any]]:
@@ -172,10 +165,14 @@ def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[st
     }
     if scoreboard.hallucination:
         rate = scoreboard.hallucination[system.name]
-        hallucinated = round(rate.n * rate.value) if rate.n else 0
-        counts = {"rate": rate.value, "interval": rate.ends, "hallucinated": hallucinated, "asked": rate.n}
-        cells |= {"hallucination": counts}
+        counts = {"hallucinated": count_hallucinated(rate), "asked": rate.n}
+        cells |= {"hallucination": {"rate": rate.value, "interval": rate.ends} | counts}
     return cells | ({"reliability": scoreboard.reliability[POOLED][row]} if POOLED in scoreboard.reliability else {})
+
+
+def count_hallucinated(rate: Estimate) -> int:
+    """Return how many of the questions without an answer a system answered."""
+    return round(rate.n * rate.value) if rate.n else 0
 
 
 def _place(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[str, Any]:

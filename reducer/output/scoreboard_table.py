@@ -1,13 +1,12 @@
 """Show scoreboards as people read them: a grid with a column per category, with notes below it."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.json_text import shorten
 from speechiq.metrics.columns import mean
-from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
+from speechiq.reducer.output.scoreboard_records import count_hallucinated
 from speechiq.reducer.output.terminal import CONTROL, MISMATCH
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judged import name_judges
@@ -17,15 +16,7 @@ from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.estimate import CONFIDENCE
-from speechiq.reducer.stats.grid import (
-    Cell,
-    Column,
-    Grid,
-    Important,
-    by_importance,
-    caution_lines,
-    name_units,
-)
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, name_units
 from speechiq.reducer.studies.groups import Gap, GroupScores
 
 SYSTEM = "System"
@@ -54,9 +45,8 @@ def as_grid(scoreboard: Scoreboard, part: str = "", notes: Iterable[str] | None 
     else:
         heading = " ".join(filter(None, [f"Suite {scoreboard.suite}", part]))
     columns = [*_list_columns(scoreboard)]
-    records = zip(scoreboard.order, rows_of(scoreboard), strict=True)
-    rows = [_row(scoreboard, row, record) for row, record in records]
-    return Grid(heading, columns, rows, by_importance(caption(scoreboard) if notes is None else notes))
+    rows = [_row(scoreboard, row) for row in scoreboard.order]
+    return Grid(heading, columns, rows, [*caption(scoreboard)] if notes is None else [*notes])
 
 
 def score_column(name: str, heading: str, unit: str, direction: str = "higher") -> Column:
@@ -75,7 +65,6 @@ def group_grid(scores: GroupScores) -> Grid:
     ]
     if scoreboard.bars:
         notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
-        notes += caution_lines(scoreboard.caution)
     grid = as_grid(scoreboard, scores.heading, notes)
     gap = score_column("gap", "Best - worst", category.unit)
     columns = [gap._replace(form="+.2f", ends="+.1f"), Column("gap_groups", "", below="gap")]
@@ -143,33 +132,34 @@ def mark_name(scoreboard: Scoreboard, row: int) -> str:
     return f"{name} {MISMATCH}" if scoreboard.list_mismatches(row) else name
 
 
-def _row(scoreboard: Scoreboard, row: int, record: Mapping[str, Any]) -> dict[str, Cell]:
-    """Return the cells of a system, from its record."""
+def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
+    """Return the cells of the system of a row."""
     system = scoreboard.systems[row]
     name = mark_name(scoreboard, row)
     if system.control:
         name += f"\n{CONTROL}{system.control}"
-    rank = record["rank" if scoreboard.scale else "mean_rank"]
     cells: dict[str, Cell] = {
-        "rank": "" if system.control else rank,
+        "rank": "" if system.control else float(scoreboard.places[row]),
         "system": name,
         "kind": system.kind.capitalize() or None,
-        **record["flags"],
+        **system.flags._asdict(),
     }
-    for column, cell in {**record["categories"], **record["derived"]}.items():
+    for column, category in scoreboard.columns.items():
+        estimate = scoreboard.estimate(column, row)
         # Beside SIQ, which has an interval of its own, categories have none.
-        cells[column] = read_estimate(cell["score"], None if scoreboard.has_siq else cell["interval"])
-        if "z" in cell:
-            cells[f"{column}_z"] = cell["z"]
-        if undefined := cell.get("undefined"):
-            items = len(scoreboard.find_scored(column, row).scores[column])
-            word = scoreboard.columns[column].undefined_word
-            cells[f"{column}_undefined"] = f"{undefined} of {items} {word}"
-    if counts := record.get("hallucination"):
-        cells["hallucination"] = read_estimate(counts["rate"], counts["interval"])
-        cells["hallucinated"] = f"{counts['hallucinated']} of {counts['asked']}"
+        cells[column] = estimate.value if scoreboard.has_siq else estimate
+        if column in scoreboard.z:
+            cells[f"{column}_z"] = float(scoreboard.z[column][row])
+        scored = scoreboard.find_scored(column, row)
+        if category.measure.may_be_undefined and (undefined := scored.count_undefined(column)):
+            items = len(scored.scores[column])
+            cells[f"{column}_undefined"] = f"{undefined} of {items} {category.undefined_word}"
+    if scoreboard.hallucination:
+        rate = scoreboard.hallucination[system.name]
+        cells["hallucination"] = rate
+        cells["hallucinated"] = f"{count_hallucinated(rate)} of {rate.n}"
     if scoreboard.scale:
-        cells["siq"] = read_estimate(record["siq"], record["siq_interval"])
+        cells["siq"] = scoreboard.estimate_siq(row)
     return cells
 
 
@@ -178,7 +168,6 @@ def caption(scoreboard: Scoreboard) -> Iterator[str]:
     levels, bars, scale = scoreboard.levels, scoreboard.bars, scoreboard.scale
     systems = count_of(len(scoreboard.systems), "system")
     yield from _name_norms(scoreboard)
-    yield from caution_lines(scoreboard.caution)
     yield from _join_names(_judge_lines(scoreboard))
     yield from _reader_lines(scoreboard)
     yield from scoreboard.remarks.readings()

@@ -21,16 +21,7 @@ from speechiq.reducer.scores.remarks import title
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample
 from speechiq.reducer.stats.estimate import ROUNDING, Estimate
-from speechiq.reducer.stats.grid import (
-    Cell,
-    Column,
-    Grid,
-    Important,
-    caution_lines,
-    caution_of_clusters,
-    caution_of_estimates,
-    caution_of_raw,
-)
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
 from speechiq.reducer.studies.agreement import POOLED
 from speechiq.siq_tasks.conditions.spec import TIMING
 
@@ -47,9 +38,7 @@ def language_grids(languages: Mapping[str, Mapping[str, str]], scored: Mapping[s
         boards = {language: scored[part] for language, part in parts.items()}
         if all(board.has_siq for board in boards.values()):
             grids.append(_siq_grid(boards))
-        cautions = (caution_of_raw(*board.pool.smallest) for board in boards.values() if board.bars)
-        caution = next(filter(None, cautions), None)
-        grids += [_language_grid(scores, caution) for scores in compare_languages(boards)]
+        grids += map(_language_grid, compare_languages(boards))
     return grids
 
 
@@ -80,9 +69,8 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
     """Return SIQ in each language, and its mean, best system first."""
     by_system: dict[str, dict[str, Estimate]] = {}
     for language, board in boards.items():
-        ends = board.bars.siq if board.bars else np.full((2, len(board.siq)), np.nan)
-        for name, siq, low, high in zip(board.pool.systems, board.siq, *ends, strict=True):
-            by_system.setdefault(name, {})[language] = Estimate(float(siq), float(low), float(high))
+        for row, name in enumerate(board.pool.systems):
+            by_system.setdefault(name, {})[language] = board.estimate_siq(row)
     means = {}
     for name, scores in by_system.items():
         if len(scores) == len(boards):
@@ -98,7 +86,7 @@ def _siq_grid(boards: Mapping[str, Scoreboard]) -> Grid:
     return Grid("Speech IQ by language", columns, rows, [Important(OWN_SCALES)])
 
 
-def _language_grid(scores: LanguageScores, caution: str | None) -> Grid:
+def _language_grid(scores: LanguageScores) -> Grid:
     order = [*range(len(scores.systems))]
     if scores.means:
         order.sort(key=lambda place: -scores.category.measure.sign * scores.means[place].value)
@@ -112,7 +100,7 @@ def _language_grid(scores: LanguageScores, caution: str | None) -> Grid:
             worst = scores.worst(place)
             cells |= {"mean": scores.means[place], "worst": worst and f"worst: {worst}"}
         rows.append(cells)
-    heading, notes = f"{title(scores.category.name)} by language", [*_language_notes(scores, caution)]
+    heading, notes = f"{title(scores.category.name)} by language", [*_language_notes(scores)]
     return Grid(heading, [*_list_language_columns(scores)], rows, notes)
 
 
@@ -132,9 +120,8 @@ def _list_language_columns(scores: LanguageScores) -> Iterator[Column]:
         yield Column("worst", "", below="mean")
 
 
-def _language_notes(scores: LanguageScores, caution: str | None) -> Iterator[str]:
+def _language_notes(scores: LanguageScores) -> Iterator[str]:
     category = scores.category
-    yield from caution_lines(caution)
     yield f"{category.unit}, {category.measure.direction} is better"
     if not scores.means:
         yield Important(NOT_AVERAGED)
@@ -227,9 +214,8 @@ def latency_grid(latencies: Sequence[Latencies], draws: int) -> Grid:
         for row in rows
         if row["cached"] and row["time"] == TIME_NAMES[TOTAL]
     ]
-    caution = caution_of_estimates(row.get("p50") for row in rows) if draws else None
-    intervals = [describe_samples(draws, 0)] if draws else []
-    return Grid("Latency", columns, rows, [*notes, *filter(None, [caution]), *LATENCY_NOTES, *intervals])
+    notes += [*LATENCY_NOTES, describe_samples(draws, 0)] if draws else LATENCY_NOTES
+    return Grid("Latency", columns, rows, notes)
 
 
 def _list_latency_rows(latency: Latencies, draws: int) -> list[dict[str, Any]]:
@@ -373,5 +359,4 @@ def _reliability_notes(scoreboard: Scoreboard) -> Iterator[str]:
         yield "empty answers are not sent to a judge: Equal, Alpha and correlations leave them out"
     if scoreboard.bars:
         yield describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units)
-        yield from filter(None, [caution_of_clusters(*scoreboard.pool.smallest)])
     yield "a judge can agree with itself and be wrong: `siq judge check` compares it with people"

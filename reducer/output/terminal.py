@@ -60,7 +60,7 @@ def print_grid(grid: Grid, console: Console | None = None, explain: bool = True)
         for number, row in enumerate(grid.rows, 1):
             lines = [line for column in names for line in grid.lines(row, column)]
             print_unbroken(console, f"[{number}] {', '.join(lines)}")
-    for note in choose_notes(grid.notes, explain):
+    for note in choose_notes(grid.all_notes, explain):
         print_unbroken(console, note, style="dim italic")
 
 

@@ -12,7 +12,7 @@ from speechiq.metrics.translation import COUNTS, TARGET, bleu_of_counts, sum_cou
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import join_clusters, read_sample_table
 from speechiq.reducer.stats.bootstrap import Statistic, describe_samples, resample
-from speechiq.reducer.stats.grid import Column, Grid, caution_of_estimates, caution_of_raw
+from speechiq.reducer.stats.grid import Column, Grid
 
 #: Key of metadata that tasks of translation record.
 SIGNATURE = "bleu_signature"
@@ -45,14 +45,9 @@ def translation_grids(tasks: Iterable[TaskRun], draws: int) -> list[Grid]:
 
 
 def _list_notes(rows: list[dict[str, Any]], draws: int) -> list[str]:
-    estimates = [row["bleu"] for row in rows]
     signatures = sorted({row["signature"] for row in rows})
-    notes = [*NOTES, *(f"signature of sacrebleu: {signature}" for signature in signatures)]
-    if not draws:
-        return notes
-    fewest = min(estimates, key=lambda estimate: estimate.clips)
-    caution = caution_of_estimates(estimates) or caution_of_raw(fewest.clips, fewest.clusters)
-    return [*filter(None, [caution]), *notes, describe_samples(draws, 0)]
+    notes = [*(f"signature of sacrebleu: {signature}" for signature in signatures), *NOTES]
+    return [*notes, describe_samples(draws, 0)] if draws else notes
 
 
 def _describe(task: TaskRun, draws: int) -> dict[str, Any]:

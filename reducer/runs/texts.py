@@ -86,7 +86,7 @@ class AnsweredQuestion(NamedTuple):
     audio: str | None
 
     @property
-    def asked(self) -> str:
+    def wording(self) -> str:
         """Return the sha256 of the wording: text, options, and the right letter."""
         return hashlib.sha256(json.dumps(self[:3]).encode()).hexdigest()
 
@@ -149,10 +149,10 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
     return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [], clusters)
 
 
-def read_asked(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
-    """Return (clip, question) -> the wording (`AnsweredQuestion.asked`), for those of `items` that some task has."""
+def read_wordings(tasks: Iterable[TaskRun], items: Collection[Item]) -> dict[Item, str]:
+    """Return (clip, question) -> the wording (`AnsweredQuestion.wording`), for those of `items` that some task has."""
     docs = (row.doc for task in tasks for _, row in read_sample_rows(task.samples, _AskedRow, NEEDS))
-    return {item: _question_of(doc).asked for doc in docs if (item := _item_of_question(doc)) in items}
+    return {item: _question_of(doc).wording for doc in docs if (item := _item_of_question(doc)) in items}
 
 
 def _item_of_question(doc: _Asked) -> Item:

@@ -175,13 +175,20 @@ def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
 
 
 def estimate_means(pool: ScoreMatrix, level: str, drawn: Resampled) -> list[Estimate]:
-    """Return the mean raw score of each system on a level, drawn by `stats/bootstrap.py`, with its `bound_means`."""
+    """Return the mean raw score of each system on a level, drawn by `stats/bootstrap.py`, with its `bound_means`.
+
+    It rests on the clips of the level alone, also if those of other levels are drawn with them.
+    """
     estimates = drawn.estimates
     if len(drawn.values) == 1:
         return estimates
     ends = bound_means(pool, level, Interval(*np.array([estimate.ends for estimate in estimates]).T))
     lows, highs = np.asarray(ends).tolist()
-    return [estimate._replace(low=low, high=high) for estimate, low, high in zip(estimates, lows, highs, strict=True)]
+    sample = {"clips": len(pool.clips[level]), "clusters": pool.count_clusters(level)}
+    found = []
+    for estimate, low, high in zip(estimates, lows, highs, strict=True):
+        found.append(estimate._replace(low=low, high=high, **sample))
+    return found
 
 
 def _between(raw: np.ndarray, clusters: np.ndarray, lowest: float, highest: float) -> Interval:

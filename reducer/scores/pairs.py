@@ -25,7 +25,7 @@ class SystemPair(NamedTuple):
 
     Attributes:
         others: Further systems, which can set a scale.
-        asked: Names of the scores that must agree for a system to be better; None means all of the suite.
+        required: Names of the scores that must agree for a system to be better; None means all of the suite.
     """
 
     suite: str
@@ -33,7 +33,7 @@ class SystemPair(NamedTuple):
     b: System
     others: Sequence[System]
     categories: Mapping[str, Category]
-    asked: Collection[str] | None
+    required: Collection[str] | None
 
     @property
     def has_scale(self) -> bool:
@@ -114,14 +114,14 @@ def pair_up(
     chosen_a: SelectedRuns,
     chosen_b: SelectedRuns,
     named: SelectedRuns | None,
-    asked: Collection[str] | None,
+    required: Collection[str] | None,
     places: tuple[str, str],
 ) -> Iterator[SystemPair]:
-    """Yield systems A and B for each suite that both ran; of several suites, those with a name in `asked`.
+    """Yield systems A and B for each suite that both ran; of several suites, those with a name in `required`.
 
     Args:
         named: Runs whose further systems can set a scale.
-        asked: Suites and categories that must agree; None means all.
+        required: Suites and categories that must agree; None means all.
         places: A and B as the user wrote them.
     """
     shared = {suite: chosen_a.found.levels[suite] for suite in chosen_a.by_suite if suite in chosen_b.by_suite}
@@ -131,25 +131,25 @@ def pair_up(
             "give runs of the same suite",
         )
     names = {suite: {suite, *categories} for suite, categories in shared.items()}
-    wanted = [suite for suite in shared if asked is None or names[suite].intersection(asked)]
+    wanted = [suite for suite in shared if required is None or names[suite].intersection(required)]
     for suite in wanted or shared:
         a, b = _distinct_names(chosen_a.by_suite[suite], chosen_b.by_suite[suite], places)
         pool = named.systems.get(suite, []) if named else []
         others = [system for system in pool if system.tasks not in (a.tasks, b.tasks)]
-        yield SystemPair(suite, a, b, others, shared[suite], _names_of_suite(asked, suite, shared))
+        yield SystemPair(suite, a, b, others, shared[suite], _names_of_suite(required, suite, shared))
 
 
 def _names_of_suite(
-    asked: Collection[str] | None, suite: str, shared: Mapping[str, Mapping[str, Category]]
+    required: Collection[str] | None, suite: str, shared: Mapping[str, Mapping[str, Category]]
 ) -> list[str] | None:
-    """Return the names of `asked` for one suite: all but those that only other suites have; None for the whole suite.
+    """Return the `required` names for one suite: all but those that only other suites have; None for the whole suite.
 
     A suite without a scale is named as a whole by its name.
     """
-    if asked is None or (suite in asked and not is_siq(suite)):
+    if required is None or (suite in required and not is_siq(suite)):
         return None
     elsewhere = {name for other, categories in shared.items() if other != suite for name in (other, *categories)}
-    return [name for name in asked if name in (suite, *shared[suite]) or name not in elsewhere]
+    return [name for name in required if name in (suite, *shared[suite]) or name not in elsewhere]
 
 
 def _list_sources(system: System) -> set[tuple[str, str]]:

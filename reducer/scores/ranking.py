@@ -218,12 +218,13 @@ def average_people(scoreboard: Scoreboard) -> dict[str, Estimate]:
     raw = {level: values[rows].mean(axis=0, keepdims=True) for level, values in pool.raw.items()}
     mean = pool._replace(systems=(PEOPLE,), raw=raw, controls=frozenset())
     lows, highs = _find_ends(mean, scoreboard)
-    found = {
-        level: Estimate(float(values.mean()), lows[level], highs[level]).map(scoreboard.columns[level].measure.sign)
-        for level, values in raw.items()
-    }
+    found = {}
+    for level, values in raw.items():
+        estimate = Estimate(float(values.mean()), lows[level], highs[level], **scoreboard.sample_of(level))
+        found[level] = estimate.map(scoreboard.columns[level].measure.sign)
     if scoreboard.has_siq and scoreboard.scale:
-        found[SIQ] = Estimate(float(score(mean, scoreboard.scale).siq[0]), lows[SIQ], highs[SIQ])
+        siq = float(score(mean, scoreboard.scale).siq[0])
+        found[SIQ] = Estimate(siq, lows[SIQ], highs[SIQ], **scoreboard.sample_of(SIQ))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,12 +17,13 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import GROUP, as_column, join_tables
 from speechiq.reducer.scores.bootstrap import NOTHING, Bars, rank_probabilities
 from speechiq.reducer.scores.derived import DerivedColumns
+from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.remarks import Remarks
 from speechiq.reducer.scores.scale import FLAT, Scale, competition_ranks
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
-from speechiq.reducer.stats.estimate import Estimate, Interval
-from speechiq.reducer.stats.grid import INTERVAL, caution, caution_of_raw
+from speechiq.reducer.stats.estimate import ENOUGH, ENOUGH_FOR_SIQ, Estimate, Interval
+from speechiq.reducer.stats.grid import INTERVAL, find_caution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +100,27 @@ class Scoreboard(NamedTuple):
     def estimate(self, column: str, row: int) -> Estimate:
         """Return the score of the system of a row in the unit of a column, with its interval if there is one."""
         low, high = (float(end[row]) for end in self.bars.intervals[column]) if self.bars else (np.nan, np.nan)
-        return Estimate(float(self.means[column][row]), low, high).map(self.columns[column].measure.sign)
+        raw = Estimate(float(self.means[column][row]), low, high, **self.sample_of(column))
+        return raw.map(self.columns[column].measure.sign)
+
+    def estimate_siq(self, row: int) -> Estimate:
+        """Return the SIQ of the system of a row, with its interval if there is one."""
+        siq = float(self.siq[row])
+        if self.bars is None or np.isnan(siq):
+            return Estimate(siq)
+        low, high = (float(end[row]) for end in self.bars.siq)
+        return Estimate(siq, low, high, **self.sample_of(SIQ))
+
+    def sample_of(self, column: str) -> dict[str, int]:
+        """Return the fields of an `Estimate` that say what the intervals of a column rest on; none for a derived one.
+
+        SIQ rests on the category with the fewest clusters.
+        """
+        counts, enough = self.remarks.counts, ENOUGH
+        count = counts.get(column)
+        if column == SIQ and self.has_siq:
+            count, enough = min(counts.values(), key=attrgetter("clusters", "clips"), default=None), ENOUGH_FOR_SIQ
+        return {"clips": count.clips, "clusters": count.clusters, "enough": enough} if count else {}
 
     @property
     def has_siq(self) -> bool:
@@ -181,8 +203,10 @@ class Scoreboard(NamedTuple):
     @property
     def caution(self) -> str | None:
         """Return the caution about intervals from few clips or clusters; None for enough, or without intervals."""
-        words = caution if self.has_siq else caution_of_raw
-        return words(*self.pool.smallest) if self.bars else None
+        rows = range(len(self.systems))
+        if self.has_siq:
+            return find_caution(map(self.estimate_siq, rows))
+        return find_caution(self.estimate(column, row) for column in self.levels for row in rows)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the scores as a pandas frame, one row per system, best first.

@@ -27,7 +27,7 @@ from speechiq.reducer.scores.scale import PAPER, Weighting
 class Confirmed(NamedTuple):
     """Hold the sha256 of the wording of a question of the unanswerable set, and the verdict of a person."""
 
-    asked: str
+    wording: str
     verdict: str
 
 

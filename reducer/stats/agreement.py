@@ -68,7 +68,8 @@ def compare_raters(
             ]
         )
 
-    return Agreement(*resample(statistics, list(clips), clusters, draws=draws).estimates)
+    # What is drawn may be questions or answers.
+    return Agreement(*resample(statistics, list(clips), clusters, draws=draws, enough=0).estimates)
 
 
 def weighted_kappa(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:

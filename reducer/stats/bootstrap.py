@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Difference, Estimate, Interval
+from speechiq.reducer.stats.estimate import CONFIDENCE, ENOUGH, UNDEFINED, Difference, Estimate, Interval
 
 #: Clip -> its cluster, for clips of which none is in one.
 NO_CLUSTERS: Mapping[Any, str] = MappingProxyType({})
@@ -84,12 +84,14 @@ class Resampled(NamedTuple):
     Attributes:
         values: The statistic in row 0, then its value in each draw, shape (1 + draws, ...).
         clips: Number of clips, which is that of clusters if no two clips share one.
+        enough: Number of clips from which on the intervals are not too narrow.
     """
 
     values: np.ndarray
     n: int
     clusters: int
     clips: int
+    enough: int = ENOUGH
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> Resampled:
         """Return a function of the statistic, which is computed in the same draws."""
@@ -116,7 +118,8 @@ class Resampled(NamedTuple):
             from scipy.special import ndtri, stdtr
 
             p = 2 * float(stdtr(self.clusters - 1, ndtri(p / 2) / self._stretch))
-        return Difference(float(self.values[0, a]), float(self.values[0, b]), estimate.low, estimate.high, p)
+        scores = float(self.values[0, a]), float(self.values[0, b])
+        return Difference(*scores, *estimate.ends, p, self.clusters, self.clips, self.enough)
 
     @property
     def _stretch(self) -> float:
@@ -134,7 +137,8 @@ class Resampled(NamedTuple):
                 quantile = float(stdtrit(self.clusters - 1, (1 + CONFIDENCE) / 2)) * self._stretch
                 tails = [100 * float(ndtr(end)) for end in (-quantile, quantile)]
             low, high = np.percentile(drawn, tails).tolist()
-        return Estimate(value, min(low, value), max(high, value), self.n, self.clusters, len(drawn), self.clips)
+        ends = min(low, value), max(high, value)
+        return Estimate(value, *ends, self.n, self.clusters, len(drawn), self.clips, self.enough)
 
 
 def resample(
@@ -144,6 +148,7 @@ def resample(
     *,
     draws: int,
     seed: int = 0,
+    enough: int = ENOUGH,
 ) -> Resampled:
     """Compute a statistic on all items and in draws of clusters.
 
@@ -151,7 +156,7 @@ def resample(
         clips: The clip of each item, at least one.
         clusters: Clip -> its cluster, for clips that share one; a draw takes whole clusters.
         draws: Number of draws; 0 leaves the interval out.
-
+        enough: Number of clips from which on the intervals are not too narrow; 0 for items that are no clips.
 
     >>> resample(lambda counts: counts @ [0, 1] / counts.sum(axis=1), ["a", "b"], draws=100).estimate[:3]
     (0.5, 0.0, 1.0)
@@ -164,7 +169,7 @@ def resample(
         for counts in count_clusters(count, draws, seed):
             sections = min(len(counts), math.ceil(len(counts) * len(place) / PART_CELLS))
             parts += [statistic(part[:, place]) for part in np.array_split(counts, sections)]
-    return Resampled(np.concatenate(parts), len(place), count, len(set(clips)) if clusters else count)
+    return Resampled(np.concatenate(parts), len(place), count, len(set(clips)) if clusters else count, enough)
 
 
 def ratio_of_sums(above: np.ndarray, below: np.ndarray) -> Statistic:

@@ -189,8 +189,9 @@ def compare_groups(
     for row in range(len(scores)):
         compared.append({})
         for at, (a, b) in enumerate(pairs):
-            numbers = (means[a, row], means[b, row], low[at, row], high[at, row], p[at, row])
-            compared[-1][str(names[a]), str(names[b])] = Difference(*map(float, numbers))
+            ends = float(low[at, row]), float(high[at, row])
+            difference = Difference(float(means[a, row]), float(means[b, row]), *ends, float(p[at, row]))
+            compared[-1][str(names[a]), str(names[b])] = difference
     return compared
 
 

@@ -12,6 +12,8 @@ import numpy as np
 DECIMALS = 9
 ROUNDING = 10.0**-DECIMALS
 CONFIDENCE = 0.95
+#: Clips from which on the intervals of means, and of SIQ, are not too narrow.
+ENOUGH, ENOUGH_FOR_SIQ = 50, 100
 
 
 class Estimate(NamedTuple):
@@ -23,6 +25,7 @@ class Estimate(NamedTuple):
         clusters: Number of independent units of these items, such as clips.
         draws: Number of draws on which it is defined; 0 for an interval without draws.
         clips: Number of clips; above that of clusters if clips share one.
+        enough: Number of clips from which on its interval is not too narrow; 0 if it never is.
     """
 
     value: float
@@ -32,6 +35,7 @@ class Estimate(NamedTuple):
     clusters: int = 0
     draws: int = 0
     clips: int = 0
+    enough: int = 0
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -58,6 +62,7 @@ class Difference(NamedTuple):
     Attributes:
         low, high: Ends of the difference's 95 % interval; NaN without draws.
         p: Two-sided p value; NaN without a test.
+        clusters, clips, enough: What the interval rests on (`Estimate`).
     """
 
     a: float
@@ -65,6 +70,9 @@ class Difference(NamedTuple):
     low: float = math.nan
     high: float = math.nan
     p: float = math.nan
+    clusters: int = 0
+    clips: int = 0
+    enough: int = 0
 
     @property
     def value(self) -> float:
@@ -79,7 +87,8 @@ class Difference(NamedTuple):
     @property
     def estimate(self) -> Estimate:
         """Return the difference with its interval."""
-        return Estimate(self.value, self.low, self.high)
+        rests_on = {"clusters": self.clusters, "clips": self.clips, "enough": self.enough}
+        return Estimate(self.value, self.low, self.high, **rests_on)
 
     def map(self, factor: float, shift: float = 0.0) -> Difference:
         """Return the difference of scores in another unit: times a factor, plus a shift.
@@ -93,12 +102,12 @@ class Difference(NamedTuple):
 
     @property
     def record(self) -> dict[str, float]:
-        """Return all its numbers by name, the difference first."""
-        return {"difference": self.value, **self._asdict()}
+        """Return its numbers by name, the difference first."""
+        return {"difference": self.value, "a": self.a, "b": self.b, "low": self.low, "high": self.high, "p": self.p}
 
     def swap(self) -> Difference:
         """Return the score of B minus that of A."""
-        return Difference(self.b, self.a, -self.high, -self.low, self.p)
+        return self._replace(a=self.b, b=self.a, low=-self.high, high=-self.low)
 
 
 def plain(value: Any) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from operator import attrgetter
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.core.console import count_of
-from speechiq.reducer.stats.estimate import Estimate, plain
+from speechiq.reducer.stats.estimate import ENOUGH_FOR_SIQ, Estimate, plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +22,7 @@ NARROW = len(INTERVAL)
 
 #: A text (lines end with a newline; markup for a page is one line), a number, a number with an interval, or nothing.
 Cell = str | float | Estimate | None
-ENOUGH, ENOUGH_FOR_SIQ, ENOUGH_CLUSTERS = 50, 100, 10
+ENOUGH_CLUSTERS = 10
 #: Clips -> coverage of 95 % intervals of SIQ in the worst of the simulated populations, in percent: the mean over its
 #: systems and the worst system, on the systems' own scale and on norms.
 # Printed by `benchmarks/coverage.py --clips 14 50 --runs runs/demo`, 200 sets each.
@@ -98,6 +99,7 @@ class Grid(NamedTuple):
     Attributes:
         columns: Its columns; those without a form are texts that name a row.
         rows: Column -> cell; a column without a cell in a row is empty there.
+        notes: Lines below it, beside the caution about its intervals.
         styles: Style of each row in the terminal; empty for plain rows.
     """
 
@@ -106,6 +108,19 @@ class Grid(NamedTuple):
     rows: Sequence[Mapping[str, Cell]]
     notes: Sequence[str] = ()
     styles: Sequence[str] = ()
+
+    @property
+    def all_notes(self) -> list[str]:
+        """Return the lines below the table, the important ones first; those it begins with precede the caution."""
+        first = list(takewhile(lambda note: isinstance(note, Important), self.notes))
+        return by_importance([*first, *self.caution_lines, *self.notes[len(first) :]])
+
+    @property
+    def caution_lines(self) -> list[str]:
+        """Return the caution about its intervals: its first sentence is important, the figures follow; none without."""
+        caution = find_caution(row.get(column.name) for row in self.rows for column in self.columns)
+        sentence, _, figures = (caution or "").partition(". ")
+        return [line for line in (Important(f"{sentence}."), figures) if line] if caution else []
 
     @property
     def shown(self) -> list[Column]:
@@ -218,68 +233,41 @@ def name_units(samples: Iterable[Any]) -> str:
     return "clusters" if any(sample.clusters < sample.clips for sample in samples) else "clips"
 
 
-def caution_of_clusters(clips: int, clusters: int) -> str | None:
-    """Return the caution about intervals from few clusters; None from 10 on, and if no two clips share one.
+def find_caution(cells: Iterable[Any]) -> str | None:
+    """Return the caution about the least certain interval among some cells; None if all rest on enough clips.
 
-    >>> caution_of_clusters(200, 6)
+    Few clusters of several clips count more than few clips. An interval counts also if its draws do not define it, as
+    those of a single cluster.
+
+    >>> find_caution(["text", Estimate(0.5, 0.4, 0.6, clusters=14, clips=14, enough=50)])
+    'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
+    >>> find_caution([Estimate(0.5, 0.4, 0.6, clusters=6, clips=200)])
     'Few clusters (200 clips in 6 clusters): the intervals are unreliable, since the clips of a cluster, such as a \
 call or a speaker, are alike'
     """
-    if clusters >= min(clips, ENOUGH_CLUSTERS):
-        return None
-    return Important(
-        f"Few clusters ({count_units(clips, clusters)}): the intervals are unreliable, since the clips of a cluster, "
-        "such as a call or a speaker, are alike"
-    )
+    estimates = [cell for cell in cells if isinstance(cell, Estimate) and (cell.draws or not math.isnan(cell.low))]
+    few = [each for each in estimates if each.clusters < min(each.clips, ENOUGH_CLUSTERS)]
+    if few:
+        fewest = min(few, key=attrgetter("clusters", "clips"))
+        return (
+            f"Few clusters ({count_units(fewest.clips, fewest.clusters)}): the intervals are unreliable, since the "
+            "clips of a cluster, such as a call or a speaker, are alike"
+        )
+    small = [each for each in estimates if each.clips < each.enough]
+    return _describe_small(min(small, key=lambda each: (each.clips, -each.enough))) if small else None
 
 
-def caution_of_estimates(cells: Iterable[Any]) -> str | None:
-    """Return the caution of the estimate with the fewest clusters among some cells; None if all have enough."""
-    estimates = [cell for cell in cells if isinstance(cell, Estimate) and cell.clusters < cell.clips]
-    few = min(estimates, key=attrgetter("clusters"), default=None)
-    return few and caution_of_clusters(few.clips, few.clusters)
-
-
-def caution_of_raw(clips: int, clusters: int) -> str | None:
-    """Return the caution about intervals of mean raw scores; None from 50 clips (of the smallest category) on.
-
-    Below 10 clusters of several clips it is that of `caution_of_clusters`.
-
-    >>> caution_of_raw(14, 14)
-    'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
-    """
-    if few := caution_of_clusters(clips, clusters):
-        return few
-    if clips >= ENOUGH:
-        return None
-    return (
-        f"Small test set ({count_units(clips, clusters)}): the intervals are approximate. "
-        f"Those from fewer than {ENOUGH} clips may be too narrow"
-    )
-
-
-def caution(clips: int, clusters: int) -> str | None:
-    """Return the caution about intervals of SIQ; None from 100 clips (of the smallest level) on.
-
-    Below 10 clusters of several clips it is that of `caution_of_clusters`.
-
-    >>> caution(100, 100) is None
-    True
-    """
-    if few := caution_of_clusters(clips, clusters):
-        return few
-    if clips >= ENOUGH_FOR_SIQ:
-        return None
+def _describe_small(estimate: Estimate) -> str:
+    """Return the caution about an interval that rests on fewer clips than are enough."""
+    clips = estimate.clips
+    small = f"Small test set ({count_units(clips, estimate.clusters)})"
+    if estimate.enough < ENOUGH_FOR_SIQ:
+        fewer = f"Those from fewer than {estimate.enough} clips may be too narrow"
+        return f"{small}: the intervals are approximate. {fewer}"
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     (own, worst), (norms, worst_on_norms) = MEASURED[size]
     with_size = "" if clips == size else f" of {size} clips"
-    return Important(
-        f"Small test set ({count_units(clips, clusters)}): 95 % intervals of SIQ{with_size} contained the truth in "
-        f"{own} % of simulated sets, worst system {worst} % (on norms {norms} and {worst_on_norms} %)"
+    return (
+        f"{small}: 95 % intervals of SIQ{with_size} contained the truth in {own} % of simulated sets, worst system "
+        f"{worst} % (on norms {norms} and {worst_on_norms} %)"
     )
-
-
-def caution_lines(caution: str | None) -> list[str]:
-    """Return a caution as lines below a table: its first sentence is important, the figures follow; none without it."""
-    sentence, _, figures = (caution or "").partition(". ")
-    return [line for line in (Important(f"{sentence}."), figures) if line] if caution else []

@@ -89,7 +89,7 @@ def measure_spread(differences: np.ndarray, clusters: np.ndarray, *, draws: int 
         between = np.maximum(residuals, 0) / (drawn - 1) * (drawn / clips) ** 2
         return np.column_stack([between, total * drawn / clips])
 
-    drawn = resample(variances, range(len(sizes)), draws=draws, seed=seed)
+    drawn = resample(variances, range(len(sizes)), draws=draws, seed=seed, enough=0)
     between, independent = drawn.values[0].tolist()
     variance = max(between, independent)
     estimate = drawn.map(lambda values: values[:, 0]).estimate

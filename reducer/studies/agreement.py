@@ -27,7 +27,7 @@ from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, describe_samples, estimate_share, resample
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
-from speechiq.reducer.stats.grid import Column, Grid, caution_of_estimates, name_units
+from speechiq.reducer.stats.grid import Column, Grid, name_units
 from speechiq.reducer.studies.result import StudyResult
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ def agreement_grid(
     names: Sequence[Column] = RATERS,
 ) -> Grid:
     """Return a grid of records with the fields of an `Agreement`: columns that name each row, then `statistics`."""
-    few = caution_of_estimates(cell for row in rows for cell in row.values())
-    return Grid(title, [*names, *(STATISTICS[name] for name in statistics)], rows, [*notes, *filter(None, [few])])
+    return Grid(title, [*names, *(STATISTICS[name] for name in statistics)], rows, notes)
 
 
 def compare_judges(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: bool = False) -> StudyResult:

@@ -42,8 +42,6 @@ from speechiq.reducer.stats.grid import (
     Column,
     Grid,
     Important,
-    caution_lines,
-    caution_of_raw,
     count_units,
     name_units,
 )
@@ -128,7 +126,7 @@ def study_architecture(
             members = {name: by_stages[key] for name, key in base.members.items() if key in by_stages}
             for category in found.levels[suite].values():
                 if of_category := _compare_members(members, base, condition, category, draws):
-                    grids.append(_difference_grid(of_category, draws))
+                    grids.append(_difference_grid(of_category))
                     rows += of_category
             notes |= dict.fromkeys(_describe_odds(members))
     missing = [line for base in chosen for line in _list_missing(base, known, found, runs)]
@@ -292,7 +290,7 @@ def _list_missing(
         yield f"no run of {spec} ({name}): {shlex.join(['siq', 'eval', spec + answer, '--tasks', tasks, '-o', place])}"
 
 
-def _difference_grid(rows: Sequence[MemberDifference], draws: int) -> Grid:
+def _difference_grid(rows: Sequence[MemberDifference]) -> Grid:
     """Return the table of the differences in a category."""
     first, *_ = rows
     base, category, measure = first.base, first.category, first.category.measure
@@ -308,10 +306,8 @@ def _difference_grid(rows: Sequence[MemberDifference], draws: int) -> Grid:
     ]
     cells: list[dict[str, Cell]] = [_as_record(row) for row in rows]
     said = {(a, b): meaning for a, b, meaning in DIFFERENCES}
-    smallest = caution_of_raw(first.clips, first.clusters) if draws else None
     notes = [
         *map(Important, _sum_up(rows)),
-        *caution_lines(smallest),
         f"{ALONE}: {base.audio_model}; {OWN}: {'+'.join(base.members[OWN])}; "
         f"{OTHER}: {base.recognizer or 'none'}+{base.language_model}; {REFERENCE}: {GOLD}+{base.language_model}",
         *(f"{row.first} - {row.second}: {said[row.first, row.second]}" for row in rows),
@@ -381,9 +377,7 @@ def _pair_grid(cascades: Mapping[str, System], condition: str, category: Categor
         rows.setdefault(ears, {"recognizer": ears})[reader] = mean.map(scale)
     readers = sorted({name.rpartition("+")[2] for name in pool.systems})
     columns = [Column("recognizer", "Recognizer"), *(Column(name, name, ".1f") for name in readers)]
-    clusters = pool.count_clusters(level)
-    notes = caution_lines(caution_of_raw(len(clips), clusters) if draws else None)
-    notes.append(f"{measure.direction} is better; {count_units(len(clips), clusters)}")
+    notes = [f"{measure.direction} is better; {count_units(len(clips), pool.count_clusters(level))}"]
     suite = "" if is_siq(category.suite) else f" of suite {category.suite}"
     about = f"{title(level)}{suite} {condition}".strip()
     return Grid(

@@ -31,7 +31,7 @@ from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import NOTHING, ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.contrast import contrast
-from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, caution_lines, caution_of_raw
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.comparison import (
     NO_SCALE,
@@ -80,19 +80,13 @@ def compare_pair(pair: SystemPair, options: ScoringOptions, clips: int = 0) -> S
         b.name,
         scale=norms.scale_of(matrix.clips) if norms else None,
         rule=options.rule,
-        asked=pair.asked,
+        required=pair.required,
         draws=options.draws,
         seed=options.seed,
         raw_only=None if pair.has_scale else f"suite {pair.suite}: each category is compared by itself",
     )._replace(undefined=_count_undefined(a, b, kept[0]))
-    caution = None
-    if pair.has_scale:
-        caution = comparison.caution
-    elif options.draws:
-        caution = caution_of_raw(*matrix.smallest)
     own_scale = f"the pool of {len(kept)} systems, {options.rule.label}" if comparison.siq else None
     content = comparison_content(comparison) | {
-        "caution": caution,
         "scale": norms.title if norms else own_scale,
         "mismatches": [mismatch.text for mismatch in mismatches],
         "excluded": len(options.exclude),
@@ -120,12 +114,12 @@ def _choose_systems(pair: SystemPair, norms: Norms | None, options: ScoringOptio
 
 def _restrict(systems: Sequence[System], pair: SystemPair) -> list[System]:
     """Return the systems with the categories to compare: those that must agree; for SIQ also those that all have."""
-    if pair.asked is None or (pair.has_scale and SIQ in pair.asked):
+    if pair.required is None or (pair.has_scale and SIQ in pair.required):
         return list(systems)
     common: set[str] = set()
     if pair.has_scale:
         common = set(pair.categories).intersection(*(system.by_level for system in systems))
-    kept = [name for name in pair.categories if name in pair.asked or name in common]
+    kept = [name for name in pair.categories if name in pair.required or name in common]
     return [system.restrict(kept) for system in systems] if kept else list(systems)
 
 
@@ -212,8 +206,6 @@ def _notes_of_pair(
     yield Important(comparison.no_siq) if comparison.no_siq else f"SIQ on the scale of {content['scale']}"
     if comparison.siq and remarks.few:
         yield Important(remarks.few)
-    if comparison.draws:
-        yield from caution_lines(content["caution"])
     yield from describe_undefined(comparison)
     yield from remarks.counted()
     if comparison.draws:
@@ -283,10 +275,9 @@ def compare_metrics(
     names = pairs[0].a.name, pairs[0].b.name
     clusters = {clip: name for pair in pairs for system in pair.both for clip, name in system.clusters.items()}
     comparison = _compare_values(names, [clip for (clip,) in clips], clusters, levels, raw, weights, options)
-    caution = caution_of_raw(len(clips), comparison.clusters) if options.draws else None
-    grid = comparison_grid(comparison, [*_notes_of_metrics(comparison, caution)])
+    grid = comparison_grid(comparison, [*_notes_of_metrics(comparison)])
     grids = _list_grids(grid, comparison, [tasks_a, tasks_b], count)
-    content = comparison_content(comparison) | {"caution": caution, "pooled": [*filter(can_pool, metrics)]}
+    content = comparison_content(comparison) | {"pooled": [*filter(can_pool, metrics)]}
     return StudyResult(SCHEMA, grids, content, details=comparison)
 
 
@@ -335,7 +326,7 @@ def _compare_values(
         raw={name: compared.differences[0] for name, compared in found.items()},
         z={},
         siq=None,
-        asked=tuple(levels),
+        required=tuple(levels),
         clips=order_shares(clips, np.array(shares), [*levels]),
         levels=levels,
         clusters=found[next(iter(levels))].means.clusters,
@@ -343,7 +334,7 @@ def _compare_values(
     )
 
 
-def _notes_of_metrics(comparison: Comparison, caution: str | None) -> Iterator[str]:
+def _notes_of_metrics(comparison: Comparison) -> Iterator[str]:
     if comparison.draws:
         yield f"{describe_samples(comparison.draws, comparison.seed, comparison.units)}; all metrics share each sample"
     pooled = [name for name in comparison.levels if can_pool(name)]
@@ -351,5 +342,4 @@ def _notes_of_metrics(comparison: Comparison, caution: str | None) -> Iterator[s
     ways = {"pooled over clips": pooled, "mean over clips": means}
     yield "; ".join(f"{way}: {', '.join(names)}" for way, names in ways.items() if names)
     yield from describe_undefined(comparison)
-    yield from caution_lines(caution)
     yield PARTS

@@ -27,8 +27,8 @@ from speechiq.reducer.scores.remarks import FLAGS, explain_missing, title
 from speechiq.reducer.scores.scale import MEAN, PAPER, POINTS, Scale, Weighting, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.contrast import permute
-from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, Difference, Interval
-from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid, Important, caution, count_units
+from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, ENOUGH, ENOUGH_FOR_SIQ, Difference, Interval
+from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid, Important, count_units, find_caution
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ class Comparison(NamedTuple):
         raw: Level -> difference of the mean raw scores, fractions that grow with ability.
         z: Level -> difference in Z_j; empty without a scale.
         siq: Difference in SIQ; None without a scale.
-        asked: What must agree for a system to be better: levels, `siq`.
+        required: What must agree for a system to be better: levels, `siq`.
         clips: Every clip's part, largest first.
         clusters: Number of clusters of these clips, which is that of clips if no two share one.
         no_siq: Why SIQ is missing and what to do; None if it is not.
@@ -111,7 +111,7 @@ class Comparison(NamedTuple):
     raw: dict[str, Difference]
     z: dict[str, Difference]
     siq: Difference | None
-    asked: tuple[str, ...]
+    required: tuple[str, ...]
     clips: list[ClipShare]
     clusters: int
     no_siq: str | None = None
@@ -154,8 +154,8 @@ class Comparison(NamedTuple):
 
     @property
     def caution(self) -> str | None:
-        """Return the caution about intervals from few clips or clusters (`grid.caution`)."""
-        return caution(len(self.clips), self.clusters)
+        """Return the caution about intervals from few clips or clusters; None for enough, or without intervals."""
+        return find_caution(row.difference.estimate for row in self.rows)
 
     @property
     def units(self) -> str:
@@ -164,13 +164,13 @@ class Comparison(NamedTuple):
 
     @property
     def sides(self) -> dict[str, int]:
-        """Return the side that each interval of `asked` speaks for (`Difference.side`)."""
+        """Return the side that each interval of `required` speaks for (`Difference.side`)."""
         differences = self.raw | ({SIQ: self.siq} if self.siq else {})
-        return {name: differences[name].side for name in self.asked}
+        return {name: differences[name].side for name in self.required}
 
     @property
     def better(self) -> str | None:
-        """Return the system that all intervals of `asked` favor; None if they do not agree on one."""
+        """Return the system that all intervals of `required` favor; None if they do not agree on one."""
         sides = {*self.sides.values()}
         return self.name_of(sides.pop()) if len(sides) == 1 else None
 
@@ -217,8 +217,10 @@ def comparison_content(comparison: Comparison) -> dict[str, Any]:
         return difference.map(sign).record | {"better": comparison.name_of(difference.side)}
 
     conflicts = [row.key for row in comparison.conflicts]
-    fields = {name: value for name, value in comparison._asdict().items() if name not in ("levels", "raw")}
+    apart = ("levels", "raw", "required")
+    fields = {name: value for name, value in comparison._asdict().items() if name not in apart}
     return fields | {
+        "asked": comparison.required,
         "measures": {level: measure.record for level, measure in measures.items()},
         "scores": {level: record(gap, measures[level].sign) for level, gap in comparison.raw.items()},
         "z": {level: record(gap) for level, gap in comparison.z.items()},
@@ -241,7 +243,7 @@ def compare_all(
     *,
     scale: Scale | None = None,
     rule: Weighting = PAPER,
-    asked: Collection[str] | None = None,
+    required: Collection[str] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     raw_only: str | None = None,
@@ -250,7 +252,7 @@ def compare_all(
 
     A fixed `scale` on the pool's clips scores them; None takes the pool's own scale if it has three systems or more,
     with weights by `rule`. Without a level of SIQ, or for a suite without a scale (`raw_only` says why), only
-    raw scores are compared. The intervals of `asked` must agree: levels (by raw score), `siq`; None means all.
+    raw scores are compared. The intervals of `required` must agree: levels (by raw score), `siq`; None means all.
     0 draws leave out the intervals, and with them the verdict.
     """
     no_siq = raw_only or explain_missing(pool)
@@ -258,7 +260,7 @@ def compare_all(
         no_siq = f"no SIQ: {NO_SCALE}"
     scaled = no_siq is None
     known = (*pool.raw, SIQ) if scaled else (*pool.raw,)
-    asked = _check_asked(asked, known, no_siq)
+    required = _check_required(required, known, no_siq)
     fixed = scale if scaled else flat(pool)
     scale = fixed or calibrate(pool, rule)
     scores = score(pool, scale)
@@ -280,11 +282,15 @@ def compare_all(
     values = [*(level_scores.raw for level_scores in levels), *(level_scores.z for level_scores in levels), scores.siq]
     unknown = Interval(*np.full((2, len(rows)), math.nan))
     intervals = _list_intervals(drawn, own_draws) if drawn else [unknown] * len(values)
+    samples = [(pool.count_clusters(level), len(clips), ENOUGH) for level, clips in pool.clips.items()]
+    samples += [*samples, (*min(samples)[:2], ENOUGH_FOR_SIQ)]
     comparisons = []
     for place, ((a, b), (row_a, row_b)) in enumerate(zip(pairs, rows, strict=True)):
         differences = [
-            Difference(float(value[row_a]), float(value[row_b]), *_round_ends(interval, place), float(chances[place]))
-            for value, interval, chances in zip(values, intervals, p, strict=True)
+            Difference(
+                float(value[row_a]), float(value[row_b]), *_round_ends(interval, place), float(chances[place]), *sample
+            )
+            for value, interval, chances, sample in zip(values, intervals, p, samples, strict=True)
         ]
         comparison = Comparison(
             a=a,
@@ -295,7 +301,7 @@ def compare_all(
             raw=dict(zip(gaps, differences, strict=False)),
             z=dict(zip(gaps, differences[len(gaps) :], strict=False)) if scaled else {},
             siq=differences[-1] if scaled else None,
-            asked=asked,
+            required=required,
             clips=order_shares(clips.names, shares[:, place], list(gaps)),
             clusters=clips.cluster_count,
             no_siq=no_siq,
@@ -310,14 +316,14 @@ def spread_of(raw: np.ndarray) -> float:
     return float(np.nanstd(raw)) or 1.0
 
 
-def _check_asked(asked: Collection[str] | None, known: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
-    asked = known if asked is None else tuple(dict.fromkeys(asked))
-    if no_siq and SIQ in asked:
+def _check_required(required: Collection[str] | None, known: tuple[str, ...], no_siq: str | None) -> tuple[str, ...]:
+    required = known if required is None else tuple(dict.fromkeys(required))
+    if no_siq and SIQ in required:
         raise SpeechIQError("siq cannot be compared here", no_siq.removeprefix("no SIQ: "))
-    if not asked or not {*asked} <= {*known}:
-        near = "".join(did_you_mean(name, known) for name in asked if name not in known)
-        raise SpeechIQError(f"levels {', '.join(asked)!r}", f"{near}name some of {', '.join(known)}")
-    return asked
+    if not required or not {*required} <= {*known}:
+        near = "".join(did_you_mean(name, known) for name in required if name not in known)
+        raise SpeechIQError(f"levels {', '.join(required)!r}", f"{near}name some of {', '.join(known)}")
+    return required
 
 
 def draw_gaps(pool: ScoreMatrix, rows: Sequence[tuple[int, int]], scale: Scale, draws: int, seed: int) -> Draws:
@@ -416,18 +422,18 @@ def better_of(row: ComparisonRow) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return who is better by the one rule: every interval that was asked for excludes 0 in favor of that system."""
+    """Return who is better by the one rule: every required interval excludes 0 in favor of that system."""
     if not comparison.draws:
         return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
     if comparison.better:
         side = "A" if comparison.better == comparison.a else "B"
-        return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.asked)}"
+        return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.required)}"
     parts = []
     for sign, word in SIDES.items():
         if names := [name for name, each in comparison.sides.items() if each == sign]:
             better = f"{word} is better" if sign else word
             parts.append(f"{better} in {', '.join(names)}")
-    needed = f"in all of {', '.join(comparison.asked)}" if len(comparison.asked) > 1 else "in that row"
+    needed = f"in all of {', '.join(comparison.required)}" if len(comparison.required) > 1 else "in that row"
     return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
 
 

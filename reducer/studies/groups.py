@@ -24,7 +24,7 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.contrast import FEWEST_CLUSTERS, GroupPairs, compare_groups
 from speechiq.reducer.stats.estimate import Difference
-from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, caution_of_estimates
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
 from speechiq.reducer.studies.result import StudyResult
 from speechiq.siq_tasks.loaders.entities import CLASSES, ENTITIES, read_entity_fields
 
@@ -328,6 +328,5 @@ def _as_entity_grid(rows: Sequence[Mapping[str, Cell]], missing: Sequence[str]) 
     notes = [
         *missing,
         "Wrong words: words of entities that are substituted or deleted, on the alignment of entity_wer",
-        *filter(None, [caution_of_estimates(row["wrong"] for row in rows)]),
     ]
     return Grid("Errors by class of entity", columns, rows, notes)

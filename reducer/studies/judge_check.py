@@ -113,7 +113,7 @@ def _compare_on_shared(
         return differences
 
     rows: list[dict[str, Any]] = []
-    gained = resample(gains, clips, clusters, draws=draws).estimates
+    gained = resample(gains, clips, clusters, draws=draws, enough=0).estimates
     for (name, judge), gain in zip(given.items(), gained, strict=True):
         numbers = compare_raters(judge, person, clips, clusters, draws=draws)._asdict()
         rows.append({"judge": name, "scored": len(person), **numbers, "gain": gain if rows else None})
@@ -343,7 +343,7 @@ def measure_people(
     def statistics(counts: np.ndarray) -> np.ndarray:
         return np.column_stack([share_equal(table, counts), krippendorff(table, counts, ordinal=ordinal)])
 
-    equal, alpha = resample(statistics, list(map(unit_of, keys)), draws=draws).estimates
+    equal, alpha = resample(statistics, list(map(unit_of, keys)), draws=draws, enough=0).estimates
     count = sum(bool(scores) for scores in people.values())
     return {"people": count, "items": len(keys), "equal": equal, "alpha": alpha, "ordinal": ordinal}
 

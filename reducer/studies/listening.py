@@ -30,8 +30,6 @@ from speechiq.reducer.stats.grid import (
     Column,
     Grid,
     Important,
-    caution_lines,
-    caution_of_raw,
     count_units,
     name_units,
 )
@@ -93,7 +91,7 @@ def study_listening(found: Found, draws: int, seed: int = 0) -> StudyResult:
     categories = groupby(rows, key=lambda row: (row.category.suite, row.category.name))
     return StudyResult(
         "speechiq-listen",
-        [_as_grid(list(of_category), draws) for _, of_category in categories],
+        [_as_grid(list(of_category)) for _, of_category in categories],
         {"systems": records},
         records,
         [describe_samples(draws, seed, name_units(rows))] if draws else [],
@@ -167,7 +165,7 @@ def needs_audio(listening: Listening) -> bool | None:
     return all(gain.value * listening.category.measure.sign > 0 and gain.p < 0.05 for gain in gains)
 
 
-def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
+def _as_grid(rows: Sequence[Listening]) -> Grid:
     category = rows[0].category
     columns = [Column("system", "System")]
     for variant, (heading, difference) in HEADINGS.items():
@@ -179,8 +177,6 @@ def _as_grid(rows: Sequence[Listening], draws: int) -> Grid:
     if any(row.gains for row in rows):
         columns.append(Column("right", f"{RIGHT}\n%", ".1f"))
     notes: list[str] = [Important(line) for row in rows if (line := describe_listening(row))]
-    fewest = min(rows, key=lambda row: row.clusters)
-    notes += caution_lines(caution_of_raw(fewest.clips, fewest.clusters) if draws else None)
     chance = category.measure.shown_chance
     if chance is not None:
         notes.append(f"{title(category.name)}: guessing scores {chance:g} {category.unit}")

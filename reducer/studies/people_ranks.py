@@ -25,7 +25,7 @@ from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.agreement import concordance
 from speechiq.reducer.stats.bootstrap import resample
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import Cell, Column, Grid, caution_lines, caution_of_raw
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.correlated import WRITTEN, SystemScores, correlate_ranks, list_scores, refuse_few
 from speechiq.reducer.studies.result import StudyResult
 
@@ -299,7 +299,6 @@ def _rank_grid(ranked: MeanRanks, given: GivenRanks, scoreboard: Scoreboard, dra
     ]
     if draws:
         notes.append("intervals cover the choice of clips, not that of people")
-        notes += caution_lines(caution_of_raw(means[0].clips, means[0].clusters))
     left_out = sorted({*scoreboard.pool.systems} - {*ranked.systems})
     if left_out:
         notes.append(f"not ranked: {', '.join(left_out)}")

@@ -22,7 +22,7 @@ from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import EMPTY
 from speechiq.reducer.stats.bootstrap import estimate_share, mean_of_defined, ratio_of_sums, resample
-from speechiq.reducer.stats.grid import Cell, Column, Grid, caution_of_estimates
+from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.result import StudyResult
 
 #: The words of a reference and of a transcript.
@@ -215,7 +215,6 @@ def _as_grid(rows: Sequence[Mapping[str, Any]], unit: str, learned: Learned) -> 
         Column("share", "Share\n%", ".1f", factor=100.0),
     ]
     notes = ["Difference: the part of the error rate that the references cause", "Share: of the original rate"]
-    notes += filter(None, [caution_of_estimates(row["difference"] for row in rows)])
     if learned:
         columns += [
             Column("places", "Places", "d"),

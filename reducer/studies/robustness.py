@@ -40,7 +40,7 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import Resampled, mean_of_defined, resample
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import Cell, Column, Grid, caution_lines, caution_of_raw, count_units
+from speechiq.reducer.stats.grid import Cell, Column, Grid, count_units
 from speechiq.reducer.studies.result import StudyResult
 
 #: A slope per this many units of a strength, by unit; of all others, per 1.
@@ -147,7 +147,9 @@ def measure_runs(
     drawn = draw(pool, scale=scale, draws=draws).siq if draws else np.empty((0, len(runs)))
     clips = Clips.from_matrix(pool)
     resampled = Resampled(np.vstack([siq, drawn]), len(clips.names), clips.cluster_count, len(clips.names))
-    return [Measured("siq", "SIQ", 1.0, resampled.estimates, resampled), *levels], ""
+    fewest, clusters = pool.smallest
+    scores = [estimate._replace(clips=fewest, clusters=clusters) for estimate in resampled.estimates]
+    return [Measured("siq", "SIQ", 1.0, scores, resampled), *levels], ""
 
 
 def _measure_level(pool: ScoreMatrix, level: str, draws: int) -> Measured:
@@ -271,10 +273,15 @@ def study_robustness(found: Found, draws: int, norms: Norms | None = None) -> St
     if not suites:
         group_series([])
     studies = [_study_suite(suite, found.read(suite), draws, norms) for suite in suites]
+    grids, contents = list[Grid](), {}
+    for study in studies:
+        of_suite = [curve_grid(study, curves) for curves in group_curves(study)]
+        grids += of_suite
+        contents[study.suite] = _as_content(study, of_suite)
     return StudyResult(
         "speechiq-robustness",
-        [curve_grid(study, curves) for study in studies for curves in group_curves(study)],
-        {"suites": {study.suite: _as_content(study) for study in studies}},
+        grids,
+        {"suites": contents},
         [row for study in studies for row in _list_points(study)],
         [line for study in studies for line in study.lines],
         [task for study in studies for task in found.tasks[study.suite]],
@@ -295,10 +302,8 @@ def _study_suite(suite: str, systems: list[System], draws: int, norms: Norms | N
         for name, paths in series.items():
             curves += [_draw_curve(measured, name, system, rows, runs) for system, rows in paths.items()]
         crossings += find_crossings(measured, series, runs)
-    notes = caution_lines(caution_of_raw(*pool.smallest) if draws else None)
-    if without:
-        notes.insert(0, without)
     drawn = Clips.from_matrix(pool)
+    notes = [without] if without else []
     return Robustness(suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, notes)
 
 
@@ -388,8 +393,8 @@ def _list_points(robustness: Robustness) -> Iterator[dict[str, Any]]:
             }
 
 
-def _as_content(robustness: Robustness) -> dict[str, Any]:
-    """Return curves, slopes and crossings of a suite for the JSON file."""
+def _as_content(robustness: Robustness, grids: Sequence[Grid]) -> dict[str, Any]:
+    """Return curves, slopes and crossings of a suite for the JSON file, with the cautions about its grids."""
     slopes = []
     for curve in robustness.curves:
         about = {"measure": curve.measure, "series": curve.series, "system": curve.system}
@@ -398,7 +403,7 @@ def _as_content(robustness: Robustness) -> dict[str, Any]:
         "clips": robustness.clips,
         "clusters": robustness.clusters,
         "draws": robustness.draws,
-        "notes": robustness.notes,
+        "notes": [*robustness.notes, *dict.fromkeys(line for grid in grids for line in grid.caution_lines)],
         "points": [*_list_points(robustness)],
         "slopes": slopes,
         "crossings": robustness.crossings,

@@ -21,8 +21,8 @@ from speechiq.reducer.scores.scale import POINTS, Scale
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
-from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import ENOUGH, Cell, Column, Grid, Important
+from speechiq.reducer.stats.estimate import ENOUGH, Estimate
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
 from speechiq.reducer.stats.power import ALPHA, Spread, measure_spread
 from speechiq.reducer.studies.comparison import SIQ
 from speechiq.reducer.studies.result import StudyResult

@@ -23,7 +23,7 @@ from speechiq.reducer.scores.scale import MEAN, POINTS
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import CONFIDENCE, ROUNDING, Estimate
-from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, caution_lines
+from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
 from speechiq.reducer.studies.result import StudyResult
 
 PARAMETERS, ACTIVE, COMPUTE = "parameters", "active_parameters", "training_flops"
@@ -205,9 +205,9 @@ def _study(
     systems = []
     for place, (name, size) in enumerate(sizes.items()):
         value = float(scoreboard.siq[rows[place]])
-        ends = (float(end[rows[place]]) for end in bars.siq) if bars else ()
         expected = value - float(fit.distances[0, place])
-        systems.append(SizedSystem(name, size, Estimate(value, *ends), expected, given_size[place]))
+        estimate = scoreboard.estimate_siq(rows[place])
+        systems.append(SizedSystem(name, size, estimate, expected, given_size[place]))
     return SizeStudy(
         kind=kind,
         systems=sorted(systems, key=lambda system: (-system.given_size.value, system.system)),
@@ -277,7 +277,7 @@ def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
     for system, size, siq, expected, given_size in study.systems:
         about: dict[str, Cell] = {"size": size.value, "source": size.source, "class": name_class(size.value)}
         rows.append({SYSTEM: system, **about, "siq": siq, "expected": expected, "given_size": given_size})
-    notes: list[str] = caution_lines(scoreboard.caution)
+    notes: list[str] = []
     for name, reason in study.left_out.items():
         line = f"not on the line: {name} ({reason})"
         notes.append(line if reason == CONTROL else Important(line))

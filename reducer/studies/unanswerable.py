@@ -27,11 +27,11 @@ from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.signs import AnswerSigns
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item
-from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_asked
+from speechiq.reducer.runs.texts import LETTER_OF_NONE, AnsweredQuestion, Answers, read_wordings
 from speechiq.reducer.scores.suites import Confirmed, ConfirmedSet
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.estimate import CONFIDENCE, Estimate
-from speechiq.reducer.stats.grid import Column, Grid, caution_of_estimates, name_units
+from speechiq.reducer.stats.grid import Column, Grid, name_units
 from speechiq.reducer.studies.result import StudyResult
 
 SCHEMA = "speechiq-unanswerable"
@@ -113,7 +113,7 @@ def confirm(path: Path) -> dict[str, Any]:
         {
             "id": row.id,
             "question_id": row.question_id,
-            "asked": AnsweredQuestion(row.question, row.options, row.answer, "", None).asked,
+            "asked": AnsweredQuestion(row.question, row.options, row.answer, "", None).wording,
             "verdict": row.verdict,
         }
         for row in sorted(rows.values(), key=lambda row: (row.id, row.question_id))
@@ -144,16 +144,16 @@ def leave_out(systems: Iterable[System], confirmed: ConfirmedSet) -> list[System
     return [_without(system, confirmed) for system in systems] if confirmed else list(systems)
 
 
-def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str], runs: str = "the runs") -> None:
+def check_wording(confirmed: Mapping[Item, Confirmed], wordings: Mapping[Item, str], runs: str = "the runs") -> None:
     """Raise a `SpeechIQError` if a question of a set is missing in runs, or has another wording there."""
     fix = "give runs of the same tasks, or a set that was confirmed for these"
-    if missing := sorted(confirmed.keys() - asked.keys()):
+    if missing := sorted(confirmed.keys() - wordings.keys()):
         raise SpeechIQError(
             f"{len(missing)} of {len(confirmed)} questions of the set are not in {runs}, such as "
             f"{show_item(missing[0])}",
             fix=fix,
         )
-    if changed := [item for item, question in confirmed.items() if question.asked != asked[item]]:
+    if changed := [item for item, question in confirmed.items() if question.wording != wordings[item]]:
         raise SpeechIQError(
             f"{len(changed)} of {len(confirmed)} questions have another wording in {runs} than in the set, such as "
             f"{show_item(changed[0])}",
@@ -163,7 +163,7 @@ def check_wording(confirmed: Mapping[Item, Confirmed], asked: Mapping[Item, str]
 
 def _without(system: System, confirmed: ConfirmedSet) -> System:
     tasks = system.tasks_at("apply")
-    check_wording(confirmed, read_asked(tasks, confirmed), f"the runs of system {system.name!r}")
+    check_wording(confirmed, read_wordings(tasks, confirmed), f"the runs of system {system.name!r}")
     kept = system.items | {"apply": system.items["apply"] - confirmed.keys()}
     if not kept["apply"]:
         raise SpeechIQError(
@@ -207,7 +207,7 @@ def count_hallucinations(answers: Answers, confirmed: Mapping[Item, Confirmed]) 
             f"the set has no question with the verdict {UNANSWERABLE!r}",
             fix="confirm one with `siq study unanswerable --review`",
         )
-    check_wording(items, {item: question.asked for item, question in answers.questions.items()})
+    check_wording(items, {item: question.wording for item, question in answers.questions.items()})
     records: list[dict[str, Any]] = []
     for system, answered in answers.votes.items():
         votes = [answered[item].vote for item in items]
@@ -255,10 +255,8 @@ def _hallucination_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         Column("none_of_the_above", "None of\nthe above", "d"),
         Column("unparsed", "Unreadable", "d"),
     ]
-    rates = [record["rate"] for record in records]
-    units = name_units(rates)
+    units = name_units(record["rate"] for record in records)
     notes = [f"{records[0]['asked']} unanswerable questions; interval: Wilson over {units}, {100 * CONFIDENCE:.0f} %"]
-    notes += filter(None, [caution_of_estimates(rates)])
     return Grid("Hallucination", columns, records, notes)
 
 
@@ -310,5 +308,4 @@ def _signs_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
         "Not offered: the answer gives a letter that no option has, or its letter with another text",
         f"interval: Wilson over {name_units(shares)}, {100 * CONFIDENCE:.0f} %",
     ]
-    notes += filter(None, [caution_of_estimates(shares)])
     return Grid("Signs of hallucination", columns, records, notes)

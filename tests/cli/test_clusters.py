@@ -129,4 +129,4 @@ def test_errors_of_references():
     alone, clustered = (grid.rows[0] for grid in grids)
     assert (alone["difference"].clusters, clustered["difference"].clusters) == (12, 4)
     assert clustered["difference"].low < alone["difference"].low
-    assert any("12 clips in 4 clusters" in note for note in grids[1].notes)
+    assert any("12 clips in 4 clusters" in note for note in grids[1].all_notes)

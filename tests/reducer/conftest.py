@@ -104,7 +104,7 @@ def frozen_set(path: Path, *items: tuple[str, str], **reworded: object) -> Path:
     """Writes a set of questions that `write_run` asks, in its own words but for those of `reworded`."""
     rows = []
     for clip, question in items:
-        asked = AnsweredQuestion(**wording(question) | {"text": "", "audio": None} | reworded).asked
+        asked = AnsweredQuestion(**wording(question) | {"text": "", "audio": None} | reworded).wording
         rows.append({"id": clip, "question_id": question, "asked": asked, "verdict": "wrong_key"})
     write_set(add_checksum(SCHEMA, VERSION, {"reviewed": len(rows), "questions": rows}), path)
     return path

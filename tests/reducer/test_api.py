@@ -110,7 +110,7 @@ def test_two_folders_are_compared_without_a_scale(runs):
     base, tiny = (runs / name for name in ("demo:whisper-base", "demo:whisper-tiny.en"))
     comparison = speechiq.compare(base, str(tiny), levels="remember")
     assert list(comparison.to_frame().index) == ["remember", "understand", "apply"]
-    assert comparison.asked == ("remember",) and "no SIQ" in comparison.no_siq
+    assert comparison.required == ("remember",) and "no SIQ" in comparison.no_siq
 
 
 def test_names_and_notes_from_files_are_escaped(tmp_path):

@@ -174,7 +174,7 @@ def tradeoff_sections(study: Study, costs: Sequence[RunCost] = ()) -> list[Secti
     *first, last = dict.fromkeys(tradeoff.name for tradeoff in kept)
     heading = f"Scores against {' and '.join(filter(None, [', '.join(first), last]))}"
     grid = _list_numbers(study, kept, heading)
-    section = Section("tradeoffs", heading, intro=TRADEOFFS, charts=captions, grid=grid, notes=grid.notes)
+    section = Section("tradeoffs", heading, intro=TRADEOFFS, charts=captions, grid=grid)
     return [section._replace(figures=figures, values={"axes": [tradeoff.axis for tradeoff in kept]})]
 
 

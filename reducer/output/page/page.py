@@ -69,7 +69,7 @@ class Section(NamedTuple):
         values: Variables of the template.
         figures: Id of a chart's place -> its figure.
         charts: Id of a chart's place -> its caption.
-        notes: Lines below the table.
+        notes: Lines below the table, after those of the grid.
     """
 
     id: str

@@ -69,8 +69,8 @@ def _render_sizes(result: StudyResult, study: SizeStudy, made: Mapping[str, str]
     )
     sections = [
         Section("chart", "SIQ against size", figures={"siq-size": _sizes_chart(study)}, charts={"siq-size": BAND}),
-        Section("systems", systems.title, grid=systems, notes=systems.notes),
-        Section("line", line.title, grid=line, notes=line.notes),
+        Section("systems", systems.title, grid=systems),
+        Section("line", line.title, grid=line),
     ]
     return render(sections, title="How good for its size?", lead=lead, made=made)
 
@@ -137,10 +137,9 @@ def _render_robustness(result: StudyResult, studies: Sequence[Robustness], made:
     for study in studies:
         for number, curves in enumerate(group_curves(study)):
             name, grid = f"robustness-{study.suite}-{number}", next(grids)
-            notes = [*grid.notes, *study.lines]
             drawn = {name: _curves_chart(curves)}
             sections.append(
-                Section(f"{name}-section", grid.title, figures=drawn, charts={name: ""}, grid=grid, notes=notes)
+                Section(f"{name}-section", grid.title, figures=drawn, charts={name: ""}, grid=grid, notes=study.lines)
             )
     title = "Robustness to noise and other conditions"
     lead = "How scores change with the strength of a condition, on the same clips."
@@ -152,27 +151,25 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
     if not found.variants:
         return []
     grids = study_listening(found, options.draws, options.seed).grids
-    return [Section(f"listen-{number}", grid.title, grid=grid, notes=grid.notes) for number, grid in enumerate(grids)]
+    return [Section(f"listen-{number}", grid.title, grid=grid) for number, grid in enumerate(grids)]
 
 
 def language_sections(found: Found, scored: Mapping[str, SuiteScores]) -> list[Section]:
     """Return the sections with the scores of systems by language; none for runs in one language."""
     grids = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
-    return [Section(f"languages-{n}", grid.title, grid=grid, notes=grid.notes) for n, grid in enumerate(grids)]
+    return [Section(f"languages-{n}", grid.title, grid=grid) for n, grid in enumerate(grids)]
 
 
 def people_sections(scored: Mapping[str, SuiteScores]) -> list[Section]:
     """Return a section per suite with the mean of the people among its systems; none for fewer than two."""
     grids = {suite: people_grid(each.scoreboard) for suite, each in scored.items()}
-    return [
-        Section(f"people-{suite}", grid.title, grid=grid, notes=grid.notes) for suite, grid in grids.items() if grid
-    ]
+    return [Section(f"people-{suite}", grid.title, grid=grid) for suite, grid in grids.items() if grid]
 
 
 def list_translations(found: Found, draws: int) -> list[Section]:
     """Return the section with the BLEU of translations; none for runs without any."""
     grids = translation_grids(found.all_tasks, draws)
-    return [Section("translation", grid.title, grid=grid, notes=grid.notes) for grid in grids]
+    return [Section("translation", grid.title, grid=grid) for grid in grids]
 
 
 def list_latencies(found: Found, draws: int) -> list[Section]:
@@ -186,7 +183,7 @@ def list_latencies(found: Found, draws: int) -> list[Section]:
             charts[name] = _times_chart(timed, name)
     captions = {name: f"Share of the answers by {TIME_NAMES[name]}" for name in charts}
     grid = latency_grid(latencies, draws)
-    return [Section("latency", grid.title, figures=charts, charts=captions, grid=grid, notes=grid.notes)]
+    return [Section("latency", grid.title, figures=charts, charts=captions, grid=grid)]
 
 
 def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
@@ -220,7 +217,7 @@ def _render_prediction(result: StudyResult, prediction: Prediction, made: Mappin
     sections = [
         Section("metrics", "Metrics", grid=_add_validated(prediction, metrics), notes=notes),
         Section("curves", "Curves", figures=drawn, charts={"roc": "ROC curves", "calibration": "Calibration"}),
-        *(Section(grid.title.split()[0].lower(), grid.title, grid=grid, notes=grid.notes) for grid in grids),
+        *(Section(grid.title.split()[0].lower(), grid.title, grid=grid) for grid in grids),
         Section("differences", "Differences", intro=DIFFERENCES, grid=_differences(prediction)),
         *(Section("agreement", grid.title, grid=grid) for grid in agreements),
     ]

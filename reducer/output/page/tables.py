@@ -13,7 +13,6 @@ from speechiq.core.console import count_of, printable
 from speechiq.reducer.output.page.identity import Identity, mark_control, set_apart
 from speechiq.reducer.output.page.page import link_to
 from speechiq.reducer.output.page.study import Study, ranks_by_rule, weights_by_rule
-from speechiq.reducer.output.scoreboard_records import read_estimate, rows_of
 from speechiq.reducer.output.scoreboard_table import KIND, SYSTEM, as_grid
 from speechiq.reducer.runs.conditions import read_conditions
 from speechiq.reducer.runs.results_file import TaskRun
@@ -22,13 +21,14 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.ranking import macro_average
 from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
+from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.estimate import ROUNDING
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 TAILS = (0.025, 0.975)
 WORST = 5
 
-#: A system's row (`rows_of`).
+#: A system's row (`scoreboard_records.rows_of`).
 Row = Mapping[str, Any]
 #: Heading of a data set -> system and score (`siq` or a level) -> its number and Z.
 Scores = Mapping[str, Mapping[tuple[str, str], Sequence[Cell]]]
@@ -89,9 +89,9 @@ def scores_by_set(study: Study) -> Scores:
     scores: dict[str, dict[tuple[str, str], Sequence[Cell]]] = {}
     for source, board in boards.items():
         scores[source] = {}
-        for row in rows_of(board):
-            for score, *cells in _cells(study, row):
-                scores[source][row["system"], score] = cells
+        for row, system in enumerate(board.pool.systems):
+            for score, *cells in _cells(study, board, row):
+                scores[source][system, score] = cells
     return scores
 
 
@@ -99,13 +99,13 @@ def _head(name: str, pool: ScoreMatrix) -> str:
     return f"{name}\n{count_of(max(map(len, pool.clips.values())), 'clip')}"
 
 
-def _cells(study: Study, row: Row) -> Iterator[tuple[str, Cell, Cell]]:
-    """Yield the name of a score, its number with its interval, and Z."""
-    yield "siq", read_estimate(row["siq"], row["siq_interval"]), ""
-    for level, category in row["categories"].items():
-        show = study.scoreboard.pool.levels[level].measure.show_score
-        ends = category["interval"] and [show(end) for end in category["interval"]]
-        yield level, read_estimate(show(category["score"]), ends), category["z"] if study.has_z else ""
+def _cells(study: Study, board: Scoreboard, row: int) -> Iterator[tuple[str, Cell, Cell]]:
+    """Yield the name of a score of the system of a row, its number with its interval, and Z."""
+    yield "siq", board.estimate_siq(row), ""
+    for level, category in board.levels.items():
+        factor = float(category.measure.show_score(1.0))
+        z = float(board.z[level][row]) if study.has_z else ""
+        yield level, board.estimate(level, row).map(factor), z
 
 
 def score_names(study: Study) -> dict[str, str]:

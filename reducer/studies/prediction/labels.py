@@ -23,7 +23,7 @@ from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import read_written
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS
 from speechiq.reducer.stats.estimate import Estimate
-from speechiq.reducer.stats.grid import caution_of_estimates
+from speechiq.reducer.stats.grid import find_caution
 from speechiq.reducer.studies.agreement import measure_position_bias
 from speechiq.reducer.studies.prediction.data import Key, Labels, Tables, answers, find_gold
 
@@ -209,7 +209,7 @@ def _describe_bias(judged: Sequence[tuple[PairJudgment, str]], clusters: Mapping
     """Return the position bias of the judge on pairs, each with its clip, in words."""
     pairs, clips = zip(*judged, strict=True)
     bias = measure_position_bias(pairs, clips, clusters)
-    few = caution_of_estimates([bias.changed, bias.first])
+    few = find_caution([bias.changed, bias.first])
     return (
         f"position bias over {count_of(bias.pairs, 'pair')}: the order changes {_percent(bias.changed)} of the "
         f"verdicts; the answer shown first wins {_percent(bias.first)} of those with a winner, 50 % without a "

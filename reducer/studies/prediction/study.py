@@ -20,8 +20,6 @@ from speechiq.reducer.stats.grid import (
     Column,
     Grid,
     Important,
-    caution_lines,
-    caution_of_raw,
     count_units,
     flatten,
     name_units,
@@ -351,7 +349,6 @@ def _notes(prediction: Prediction) -> Iterator[str]:
         yield describe_samples(prediction.draws, prediction.seed, name_units([prediction]))
         if prediction.left_out:
             yield f"{prediction.left_out} samples had only failures or only successes and do not count"
-        yield from caution_lines(caution_of_raw(prediction.clips, prediction.clusters))
     for predictor in prediction.predictors:
         if predictor.opposite:
             yield Important(

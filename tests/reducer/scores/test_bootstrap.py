@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, ScoreMatrix, calibrate, competition_ranks, score
+from speechiq.reducer.output.markup import as_latex, as_markdown
 from speechiq.reducer.scores import own_scale
 from speechiq.reducer.scores.bootstrap import leave_one_out, resample
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import PAPER, Weighting
 from speechiq.reducer.stats import bootstrap
-from speechiq.reducer.stats.grid import MEASURED, caution, caution_lines
+from speechiq.reducer.stats.estimate import ENOUGH, ENOUGH_FOR_SIQ, Difference, Estimate
+from speechiq.reducer.stats.grid import MEASURED, Column, Grid, Important, find_caution
 
 RULES = [*map(Weighting, ["inverse-std", "inverse-variance", "equal", "1,2,5"]), Weighting(clips="equal")]
 
@@ -274,14 +276,56 @@ def test_on_a_frozen_scale_nobody_else_counts():
 
 def test_small_sets_are_marked():
     (own, worst), (norms, worst_on_norms) = MEASURED[14]
-    assert caution(100, 100) is None
-    assert caution_lines(caution(14, 14)) == [
+
+    def siq_of(clips: int) -> Estimate:
+        return Estimate(100.0, 95.0, 105.0, clusters=clips, clips=clips, enough=ENOUGH_FOR_SIQ)
+
+    assert find_caution([siq_of(100)]) is None
+    of_14 = (
         f"Small test set (14 clips): 95 % intervals of SIQ contained the truth in {own} % of simulated sets, worst "
-        f"system {worst} % (on norms {norms} and {worst_on_norms} %)."
-    ]
-    small, one = caution(2, 2), caution(1, 1)
+        f"system {worst} % (on norms {norms} and {worst_on_norms} %)"
+    )
+    assert find_caution([siq_of(14)]) == of_14
+    small, one = find_caution([siq_of(2)]), find_caution([siq_of(1)])
     assert "(2 clips): " in small and "of 14 clips contained" in small and "(1 clip): " in one
-    assert "of 50 clips contained" in caution(99, 99) and caution_lines(None) == []
+    assert "of 50 clips contained" in find_caution([siq_of(99)])
+
+
+RAW = Estimate(0.5, 0.4, 0.6, clusters=14, clips=14, enough=ENOUGH)
+FEW = RAW._replace(clusters=6, clips=200)
+
+
+@pytest.mark.parametrize(
+    ("cells", "begin"),
+    [
+        ([RAW], "Small test set (14 clips): the intervals are approximate."),
+        ([RAW, RAW._replace(clusters=12, clips=12)], "Small test set (12 clips): the intervals"),
+        ([RAW, RAW._replace(enough=ENOUGH_FOR_SIQ)], "Small test set (14 clips): 95 % intervals of SIQ"),
+        ([RAW._replace(clusters=2, clips=2), FEW], "Few clusters (200 clips in 6 clusters): "),
+        ([FEW, FEW._replace(clusters=5)], "Few clusters (200 clips in 5 clusters): "),
+        ([Difference(0.5, 0.25, 0.1, 0.4, 0.5, clusters=6, clips=200).estimate], "Few clusters (200 clips in 6"),
+        ([FEW._replace(enough=0, clusters=10), RAW._replace(clusters=50, clips=50), RAW._replace(enough=0)], None),
+        ([FEW._replace(low=math.nan, high=math.nan, draws=100, clusters=1)], "Few clusters (200 clips in 1 cluster)"),
+        ([RAW._replace(low=math.nan, high=math.nan), Estimate(0.5, 0.4, 0.6), 0.5, "text", None], None),
+    ],
+)
+def test_the_least_certain_interval_of_a_table_has_the_caution(cells, begin):
+    found = find_caution(cells)
+    assert found == begin or found.startswith(begin)
+    rows = [{"score": cell, "without a column": FEW} for cell in cells]
+    grid = Grid("", [Column("score", "Score", ".1f")], rows)
+    assert " ".join(grid.caution_lines).rstrip(".") == (found or "")
+    assert not begin or isinstance(grid.caution_lines[0], Important)
+
+
+def test_a_caution_follows_the_lines_that_a_table_begins_with():
+    notes = [Important("A is better"), "in percent", Important("left out: one clip")]
+    grid = Grid("", [Column("score", "Score", ".1f")], [{"score": RAW}], notes)
+    sentence, figures = grid.caution_lines
+    assert sentence.endswith("approximate.") and figures == "Those from fewer than 50 clips may be too narrow"
+    assert grid.all_notes == ["A is better", sentence, "left out: one clip", figures, "in percent"]
+    assert as_markdown(grid).split("\n\n")[1:3] == ["A is better", sentence]
+    assert as_latex(grid).count("approximate") == 1
 
 
 def test_the_seed_alone_decides(monkeypatch):

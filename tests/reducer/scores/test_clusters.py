@@ -18,7 +18,7 @@ from speechiq.reducer.stats.agreement import compare_raters, correct
 from speechiq.reducer.stats.bootstrap import estimate_share
 from speechiq.reducer.stats.classifier import auc
 from speechiq.reducer.stats.contrast import permute, separates
-from speechiq.reducer.stats.grid import caution_of_estimates
+from speechiq.reducer.stats.grid import find_caution
 from speechiq.reducer.studies.comparison import compare_scores
 
 SIZES = (3, 1, 6, 2, 4, 5, 2, 3)
@@ -166,8 +166,10 @@ def test_studies_draw_clusters():
         assert wide.value == narrow.value and (wide.clusters, narrow.clusters) == (8, 48), name
         if name in ("mean", "share"):
             assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low), name
-        assert caution_of_estimates([wide, "text"]).startswith("Few clusters (48 clips in 8 clusters): ")
-        assert caution_of_estimates([narrow]) is None
+        assert find_caution([wide, "text"]).startswith("Few clusters (48 clips in 8 clusters): ")
+        small = find_caution([narrow])
+        assert small.startswith("Small test set (48 clips): ") if narrow.enough else small is None
+        assert bool(narrow.enough) is (name in ("mean", "auc")), name
 
 
 def test_an_interval_and_its_p_value_agree():

@@ -59,6 +59,9 @@ def test_each_language_has_a_table_and_units_are_not_mixed(runs, tmp_path):
     remember = {row["system"]: row for row in tables["languages"]["Remember by language"]}
     assert {"de", "en"} <= remember["one"].keys() and "zh" not in remember["one"]
     assert "CER %" in text and "zh" in tables["languages"]["Apply by language"][0]
+    for name in tables["languages"]:
+        table = text.partition(f"\n{name}\n")[2].partition(" by language\n")[0]
+        assert "Small test set (" in table and ("intervals of SIQ" in table) is (name == "Speech IQ by language")
 
 
 def test_the_gap_to_english_is_paired_by_passage(runs, tmp_path):

@@ -29,6 +29,8 @@ def test_the_mean_is_that_of_the_people_and_has_an_interval(runs):
     for level in LEVELS:
         assert row[level] == pytest.approx(np.mean([each["categories"][level]["score"] for each in people]))
     assert all(row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] for name in (*LEVELS, "siq"))
+    shown = siq("score", runs, "--bootstrap", 100)
+    assert "Small test set (12 clips): 95 % intervals of SIQ" in shown.partition("Mean of people")[2]
 
 
 def test_the_report_has_the_mean_too(runs, tmp_path):

@@ -91,7 +91,7 @@ def test_intervals_are_of_clusters(tmp_path):
         change_rows(path, share)
     result = study(tmp_path)
     assert {row.clusters for row in result.details} == {4}
-    assert any("Few clusters (12 clips in 4 clusters)" in note for note in result.grids[0].notes)
+    assert any("Few clusters (12 clips in 4 clusters)" in note for note in result.grids[0].all_notes)
     assert "bootstrap samples of clusters" in result.lines[-1]
 
 

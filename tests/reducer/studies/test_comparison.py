@@ -188,14 +188,14 @@ def test_better_only_where_all_that_is_asked_agrees():
         "apply": np.array([good, good + generator.normal(size=30), good + 0.2]),
     }
     pool = ScoreMatrix(("a", "b", "c"), {level: tuple(map(str, range(10, 40))) for level in raw}, raw)
-    agreed = compare_scores(pool, "a", "b", asked=["remember", "understand", "remember"], draws=100)
+    agreed = compare_scores(pool, "a", "b", required=["remember", "understand", "remember"], draws=100)
     assert agreed.better == "a" and agreed.sides == {"remember": 1, "understand": 1}
-    assert compare_scores(pool, "b", "a", asked=["understand"], draws=100).better == "a"
+    assert compare_scores(pool, "b", "a", required=["understand"], draws=100).better == "a"
     everything = compare_scores(pool, "a", "b", draws=100)
-    assert everything.asked == (*LEVELS, "siq")
+    assert everything.required == (*LEVELS, "siq")
     assert everything.better is None and everything.sides["apply"] == 0
     raw["apply"] = np.array([good, good, good + 2])
-    torn = compare_scores(pool._replace(raw=raw), "a", "c", asked=["remember", "apply"], draws=100)
+    torn = compare_scores(pool._replace(raw=raw), "a", "c", required=["remember", "apply"], draws=100)
     assert torn.better is None and torn.sides == {"remember": 1, "apply": -1}, "each certain, on opposite sides"
 
 
@@ -203,12 +203,12 @@ def test_two_systems_alone_have_no_siq():
     pool = part(make_pool(), ("s1", "s3"))
     tied = pool._replace(raw=pool.raw | {"apply": np.ones_like(pool.raw["apply"])})
     found = compare_scores(tied, "s1", "s3", draws=60)
-    assert found.siq is None and found.z == {} and found.asked == tuple(LEVELS)
+    assert found.siq is None and found.z == {} and found.required == tuple(LEVELS)
     assert found.raw["apply"].value == 0 and found.raw["remember"].value != 0
     mean = np.mean([difference.value for difference in found.raw.values()])
     assert sum(share.total for share in found.clips) == pytest.approx(100 * mean, abs=1e-6)
     with pytest.raises(SpeechIQError, match=r"siq cannot be compared here: two systems alone .* --norms demo"):
-        compare_scores(tied, "s1", "s3", asked=["siq"])
+        compare_scores(tied, "s1", "s3", required=["siq"])
 
 
 def test_a_frozen_scale_is_read_off():
@@ -222,10 +222,10 @@ def test_a_frozen_scale_is_read_off():
     assert (found.siq.low, found.siq.high) == pytest.approx((gap.low[0] - 100, gap.high[0] - 100), abs=1e-8)
 
 
-@pytest.mark.parametrize("asked", [[], ["wer"], ["remember", ""]])
-def test_asking_for_what_is_not_there(asked):
+@pytest.mark.parametrize("names", [[], ["wer"], ["remember", ""]])
+def test_asking_for_what_is_not_there(names):
     with pytest.raises(SpeechIQError, match="name some of remember, understand, apply, siq"):
-        compare_scores(make_pool(), "s1", "s3", asked=asked)
+        compare_scores(make_pool(), "s1", "s3", required=names)
 
 
 def test_equal_systems_are_rarely_told_apart():
@@ -245,7 +245,7 @@ def test_equal_systems_are_rarely_told_apart():
 
 
 def test_json_is_plain():
-    pool = make_pool(clips=100)._replace(levels=LEVELS)
+    pool = make_pool(clips=200)._replace(levels=LEVELS)
     data = plain(comparison_content(compare_scores(pool, "s0", "s4", draws=60)))
     assert data["better"] == "s4" and data["siq"]["difference"] < 0
     remember = data["scores"]["remember"]
@@ -259,7 +259,7 @@ def test_json_is_plain():
     assert comparison_content(compare_scores(alone, "s0", "s4", draws=60))["siq"] is None
     few = make_pool()._replace(levels=LEVELS)
     assert comparison_content(compare_scores(few, "s0", "s4", draws=60))["caution"].startswith(
-        "Small test set (12 clips): "
+        "Small test set (6 clips): "
     )
 
 

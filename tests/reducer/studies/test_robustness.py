@@ -188,8 +188,10 @@ def test_clips_of_all_levels_are_drawn_together_and_the_smallest_level_is_named(
         scores = levels(0.8 - 0.3 * number, clips=CLIPS)
         scores["remember"] = dict(list(scores["remember"].items())[:5])
         write_run(tmp_path, scores, "s", date=1.0 + number, metadata=dict.fromkeys(LEVELS, about))
-    found = read(tmp_path)
-    assert found.clips == CLIPS and "Small test set (5 clips): the intervals are approximate." in found.notes
+    result = study(tmp_path)
+    about = result.content["suites"]["siq"]
+    assert about["clips"] == CLIPS and "Small test set (5 clips): the intervals are approximate." in about["notes"]
+    assert all("Small test set" in " ".join(grid.all_notes) for grid in result.grids)
 
 
 def test_one_run_may_hold_several_conditions(tmp_path):

@@ -81,7 +81,7 @@ def test_a_report_draws_scores_against_what_runs_recorded(runs):
     assert times == {"large": 9.0, "middle": 2.0, "small": 0.2}, "the smallest time that half of the answers keep"
     rows = {row["RTFx, transcribing"]: row["Median total, s"] for row in section.grid.rows}
     assert rows == {15.0: 9.0, 30.0: 2.0, 60.0: 0.2}
-    assert any("cuda:0" in note for note in section.notes) and [*section.charts] == ["tradeoffs-apply"]
+    assert any("cuda:0" in note for note in section.grid.all_notes) and [*section.charts] == ["tradeoffs-apply"]
 
 
 def test_the_runs_of_a_system_have_one_speed():
