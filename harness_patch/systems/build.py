@@ -18,7 +18,7 @@ from speechiq.harness_patch.systems.answering import Likelihood, way_of_answerin
 from speechiq.harness_patch.systems.cascade import NBEST, Cascade, CorrectedRecognizer, CorrectionOptions, Instructed
 from speechiq.harness_patch.systems.people import People
 from speechiq.harness_patch.systems.spec import ALIASES, DEFAULT_ENGINE, WITHOUT_STAGES, Stage, parse
-from speechiq.harness_patch.systems.system import ConstantLetter, Recognizer, SpeechSystem, take_voice
+from speechiq.harness_patch.systems.system import ConstantLetter, ModelSystem, Recognizer, SpeechSystem, take_voice
 from speechiq.siq_tasks.questions.exam import PEOPLE
 
 
@@ -99,7 +99,7 @@ def build_system(
         )
     if voice:
         return voice.system(engine, answering, seed, voice.build(given[stages[-1].role]))
-    return SpeechSystem(engine, answering, seed)
+    return ModelSystem(engine, answering, seed)
 
 
 def _add_system_turn(stage: Stage, given: dict[str, Any], setup: Setup, prompts: OwnPrompts) -> None:
