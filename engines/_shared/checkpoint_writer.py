@@ -390,7 +390,7 @@ class CheckpointWriter(CheckpointEngine, Writer):
         for inputs in (item.build() for item in batch):
             rows.append(inputs.ids)
             if inputs.prefix:
-                key = (*inputs.clips, *inputs.ids[: inputs.prefix])
+                key: tuple[str | int, ...] = (*inputs.clips, *inputs.ids[: inputs.prefix])
                 cache = prefix_caches.pop(key) if key in prefix_caches else self._prefill_prefix(model, inputs)
                 prefix_caches[key] = cache
                 caches.append(cache)
