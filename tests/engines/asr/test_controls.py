@@ -63,9 +63,9 @@ FIRST = b'{"id": "b", "text": "x"}\n'
     ("name", "content", "message"),
     [
         *(("mine.jsonl", FIRST + line.encode(), f"mine.jsonl' line 2{fault}") for line, fault in LINES.items()),
-        ("hyp.trn", b"so it goes (a)", "hyp.trn: not one of .*; give a CSV, TSV or JSONL file with the columns id"),
-        ("text", b"", "text: has no rows; give a CSV"),
-        ("text", "é a".encode("latin-1"), "text: not UTF-8"),
+        ("hyp.trn", b"so it goes (a)", "hyp.trn': not one of .*; give a CSV, TSV or JSONL file with the columns id"),
+        ("text", b"", "text': has no rows; give a CSV"),
+        ("text", "é a".encode("latin-1"), "text': not UTF-8"),
         ("mine.csv", b"id,text,ID\na,yes,b\n", "mine.csv line 1: columns 1 and 3 have the same name, 'ID'; rename"),
     ],
 )
