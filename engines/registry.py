@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import EXTRAS, PROGRAMS, did_you_mean
+from speechiq.core.suggestions import EXTRAS, PROGRAMS, suggest
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import OptionInfo, describe_options, read_options
 
@@ -160,9 +160,7 @@ def choose_engine(kind: str, model: str, given: Mapping[str, Any], setup: Setup)
     backend = find_backend(kind, setup.engine)
     if backend is None:
         known = sorted(list_backends(kind))
-        raise SpeechIQError(
-            setup.engine, f"unknown {kind} engine", f"{did_you_mean(setup.engine, known)}known are {', '.join(known)}"
-        )
+        raise SpeechIQError(setup.engine, f"unknown {kind} engine", suggest(setup.engine, known))
     return backend.load().choose(model, given, setup)
 
 

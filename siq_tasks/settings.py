@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.yaml_text import read_mapping_file
 from speechiq.core.suggestions import did_you_mean, find_nearest
+from speechiq.engines.options import pick_prefixed
 from speechiq.metrics import reply, translation
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
@@ -270,6 +271,5 @@ def for_dataset(metadata: Mapping[str, Any], dataset: Any) -> dict[str, Any]:
     >>> for_dataset({"subset": 9, "medasr.subset": 2, "voxpopuli.subset": 1}, "medasr")
     {'subset': 2}
     """
-    prefix = f"{dataset}."
-    own = {key.removeprefix(prefix): value for key, value in metadata.items() if key.startswith(prefix)}
-    return {key: value for key, value in metadata.items() if "." not in key} | own
+    shared = {key: value for key, value in metadata.items() if "." not in key}
+    return shared | pick_prefixed(metadata, f"{dataset}.")

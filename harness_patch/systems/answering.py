@@ -10,6 +10,7 @@ import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
+from speechiq.core.suggestions import suggest
 from speechiq.engines._shared.sampling import check_sampling_settings, draw_choices, uniforms
 from speechiq.engines.base import AudioEngine
 from speechiq.metrics.letters.options import ALPHABET
@@ -175,5 +176,5 @@ WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood
 def way_of_answering(name: str, option: str) -> Answering:
     """Return the way of answering called `name`, which the model argument `option` has."""
     if name not in WAYS:
-        raise SpeechIQError(f"{option}={name}", "unknown", f"known are {', '.join(WAYS)}")
+        raise SpeechIQError(f"{option}={name}", "unknown", suggest(name, WAYS))
     return WAYS[name](option)

@@ -13,6 +13,7 @@ from speechiq.core.response import Response
 from speechiq.core.usage import recording
 from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
 from speechiq.engines.cached import with_cache
+from speechiq.engines.options import pick_prefixed
 from speechiq.engines.registry import build_engine, list_backends
 from speechiq.harness_patch.systems.answering import REPLY, Answering, Generate, Question, answer_by_settings
 from speechiq.harness_patch.systems.spec import Stage
@@ -275,14 +276,12 @@ def take_voice(
     arguments: dict[str, Any], stages: Sequence[Stage], device: Any, batch_size: BatchSize
 ) -> VoiceChoice | None:
     """Return the voice that model arguments name, and remove it from them; None without one."""
-    options = {
-        name.removeprefix(SPEAKS_PREFIX): arguments.pop(name)
-        for name in sorted(arguments)
-        if name.startswith(SPEAKS_PREFIX)
-    }
+    options = pick_prefixed(arguments, SPEAKS_PREFIX)
+    for name in options:
+        del arguments[SPEAKS_PREFIX + name]
     if (spec := arguments.pop(SPEAKS, None)) is None:
         if options:
-            name = f"{SPEAKS_PREFIX}{next(iter(options))}"
+            name = f"{SPEAKS_PREFIX}{min(options)}"
             raise SpeechIQError(name, "the system does not speak", f"give speaks=ENGINE:MODEL or speaks={OWN} too")
         return None
     engine, model = _find_own(stages) if spec == OWN else _split(str(spec))
