@@ -83,7 +83,7 @@ def build_system(
     _add_system_turn(stages[-1], given[stages[-1].role], setups[stages[-1].role], prompts)
     if isinstance(answering, Likelihood) and "system" in given[stages[-1].role]:
         raise SpeechIQError(
-            f"{stages[-1].prefix}system", f"{answer}={answering.describe()['way']} has no system turn",
+            f"{stages[-1].prefix}system", f"{answer}={answering.way} has no system turn",
             f"leave it out, or give {answer}=generate",
         )  # fmt: skip
     read_here = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
@@ -94,9 +94,7 @@ def build_system(
     engine = _combine(engines, correction, prompts)
     if isinstance(answering, Likelihood) and not engine.has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
-        raise SpeechIQError(
-            f"{answer}={answering.describe()['way']}", f"{model} has no log-likelihoods", f"use {answer}=generate"
-        )
+        raise SpeechIQError(f"{answer}={answering.way}", f"{model} has no log-likelihoods", f"use {answer}=generate")
     if voice:
         return voice.system(engine, answering, seed, voice.build(given[stages[-1].role]))
     return ModelSystem(engine, answering, seed)
