@@ -312,15 +312,15 @@ def read_rates(folders: list[Path]) -> dict[tuple[str, str], float]:
 
 def read_plan(file: Path) -> PlanFile:
     """Return the plan in a YAML file, after the checks that need no model; refuse a wrong key by its name."""
-    with reading(repr(str(file)), "name a plan, PLAN.yaml"):
+    with reading(file, "name a plan, PLAN.yaml"):
         content = read_plain(file, LARGEST_PLAN)
     try:
         plan = msgspec.convert(load_yaml(content), PlanFile)
     except ValueError as error:
         keys = ", ".join(PlanFile.__struct_fields__)
-        raise SpeechIQError(f"{str(file)!r} is not a plan", error, f"its keys are {keys}") from error
+        raise SpeechIQError(file, f"is not a plan ({error})", f"its keys are {keys}") from error
     if not (plan.systems and plan.conditions):
-        raise SpeechIQError(f"{str(file)!r}", "has no system or no condition", "list one")
+        raise SpeechIQError(file, "has no system or no condition", "list one")
     try:
         read_shard(f"1/{plan.shards}", None)
         read_stages(plan.stages)
@@ -328,7 +328,7 @@ def read_plan(file: Path) -> PlanFile:
         for condition in plan.conditions:
             check_plan(plan.under(condition), None, allow_mismatch=False)
     except SpeechIQError as error:
-        raise SpeechIQError(f"{str(file)!r}", error) from error
+        raise SpeechIQError(file, error) from error
     return plan
 
 

@@ -15,7 +15,7 @@ from speechiq.core.checkpoints.names import DEMO, demo_folder
 from speechiq.core.console import count_of, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.engines.registry import KINDS, Backend, list_backends
 from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.stats.grid import Column, Grid
@@ -116,10 +116,7 @@ def systems(
 def _show_engine(engine: str, json: bool) -> None:
     backends = [each for each in _list_engines() if each.engine == engine]
     if not backends:
-        names = _complete_engine("")
-        raise SpeechIQError(
-            f"siq list systems {engine}", "no such engine", f"{did_you_mean(engine, names)}there are {', '.join(names)}"
-        )
+        raise SpeechIQError(f"siq list systems {engine}", "no such engine", suggest(engine, _complete_engine("")))
     if json:
         return print_json([_record(each) | _describe(each) for each in backends])
     for each in backends:

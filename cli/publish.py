@@ -143,7 +143,7 @@ def publish_norms(
     edition.
     """
     if exists(output):
-        raise SpeechIQError(f"{str(output)!r} exists", "frozen norms are never replaced", "give the next edition")
+        raise SpeechIQError(output, "exists, and frozen norms are never replaced", "give the next edition")
     check_output(output, force=False, advice=OWN_FILE)
     frozen = norms_files.freeze_norms(norms_files.read_norms(draft), output.name.removesuffix(".json"), example=example)
     norms_files.write_norms(frozen, output)

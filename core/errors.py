@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
 from typing import Any
@@ -19,16 +20,19 @@ class SpeechIQError(Exception):
     r"""Describe in one line something that a user can fix.
 
     Args:
-        thing: What is wrong, with its value, such as `--limit 0` or the path of a file.
+        thing: What is wrong, with its value, such as `--limit 0`; a path is quoted.
         fault: What is wrong with it.
         fix: What to do about it.
 
     >>> print(SpeechIQError("server", "sent\n\x1b[2J", "check base_url"))
     server: sent �[2J; check base_url
+    >>> print(SpeechIQError(Path("a b.csv"), "has no rows"))
+    'a b.csv': has no rows
     """
 
     def __init__(self, thing: object, fault: object = "", fix: object = "") -> None:
-        self.thing, self.fault, self.fix = (printable(" ".join(str(part).split())) for part in (thing, fault, fix))
+        parts = (repr(str(thing)) if isinstance(thing, Path) else thing, fault, fix)
+        self.thing, self.fault, self.fix = (printable(" ".join(str(part).split())) for part in parts)
         statement = ": ".join(filter(None, (self.thing, self.fault)))
         line = "; ".join(filter(None, (statement, self.fix)))
         super().__init__(line if len(line) <= LONGEST else f"{line[:HEAD]} ... {line[-TAIL:]}")

@@ -34,6 +34,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near}? " if near else ""
 
 
+def suggest(name: object, known: Iterable[str]) -> str:
+    """Return the end of the error about an unknown name: the closest known one, if one is close, and all of them.
+
+    >>> suggest("scor", ["score", "run"])
+    'did you mean score? known are score, run'
+    """
+    names = list(known)
+    return f"{did_you_mean(str(name), names)}known are {', '.join(names)}"
+
+
 #: Package -> the extra of `setup.cfg` that installs it.
 EXTRAS = {
     "bitsandbytes": "quantization",

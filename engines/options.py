@@ -88,6 +88,15 @@ def only_given(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value}
 
 
+def pick_prefixed(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the values whose names begin with a prefix, by their names without it.
+
+    >>> pick_prefixed({"judge_draws": 3, "seed": 1}, "judge_")
+    {'draws': 3}
+    """
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+
+
 def list_names(record: type[Options]) -> set[str]:
     """Return the names of the options that a record declares."""
     return set(record.__struct_fields__) - set(OpenOptions.__struct_fields__)

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import PROGRAMS, did_you_mean
+from speechiq.core.suggestions import EXTRAS, PROGRAMS, suggest
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import OptionInfo, describe_options, read_options
 
@@ -36,17 +36,16 @@ class Backend(Struct, frozen=True):
     Attributes:
         class_path: `MODULE:CLASS`, imported only if it is used.
         model: an example of a model that it runs; empty if it takes none.
-        packages: the modules that it imports in addition to those that speechiq itself requires.
-        extra: the extra of `setup.cfg` that installs them; empty if `packages` is.
-        program: the program that it runs, a key of `PROGRAMS` of `core/suggestions.py`; empty if it runs none.
+        package: the package that it imports in addition to those that speechiq itself requires, a key of `EXTRAS` of
+            `core/suggestions.py`; empty if there is none.
+        program: the program that it runs, a key of `PROGRAMS` there; empty if it runs none.
     """
 
     kind: str
     engine: str
     class_path: str
     model: str = "MODEL"
-    packages: tuple[str, ...] = ()
-    extra: str = ""
+    package: str = ""
     program: str = ""
 
     @property
@@ -59,12 +58,18 @@ class Backend(Struct, frozen=True):
         """Return a stage with this engine, as it is written in `pretrained=`."""
         return f"{self.engine}:{self.model}" if self.model else self.engine
 
+    @property
+    def extra(self) -> str:
+        """Return the extra of `setup.cfg` that installs the package; empty without a package."""
+        return EXTRAS.get(self.package, "")
+
     def missing(self) -> list[str]:
-        """Return the packages and the program that the engine needs and that are not found; nothing is imported."""
-        found = [package for package in self.packages if find_spec(package) is None]
+        """Return the package or the program that the engine needs and that is not found; nothing is imported."""
+        if self.package and find_spec(self.package.replace("-", "_")) is None:
+            return [self.package]
         if self.program and which(self.program) is None:
-            found.append(self.program)
-        return found
+            return [self.program]
+        return []
 
     @property
     def installation(self) -> str:
@@ -84,34 +89,27 @@ class Backend(Struct, frozen=True):
 
 
 ASR, TEXT, AUDIO, SPEECH = (f"speechiq.engines.{kind}" for kind in (*STAGES, "speech"))
-OPENAI = ("openai",)
+OPENAI = "openai"
 BACKENDS = (
     Backend("asr", "hf", f"{ASR}.hf:TransformersASR", "openai/whisper-large-v3"),
-    Backend("asr", "pocketsphinx", f"{ASR}.pocketsphinx:PocketSphinxASR", "en-us", ("pocketsphinx",), "demo"),
+    Backend("asr", "pocketsphinx", f"{ASR}.pocketsphinx:PocketSphinxASR", "en-us", "pocketsphinx"),
     Backend("asr", "gold", f"{ASR}.controls:Gold", ""),
     Backend("asr", "silence", f"{ASR}.controls:Silence", ""),
     Backend("asr", "transcripts", f"{ASR}.controls:TranscriptFile", "FILE"),
-    Backend("asr", "openai", f"{ASR}.openai:OpenAIASR", "whisper-1", OPENAI, "endpoints"),
-    Backend("asr", "openai-chat", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
-    Backend(
-        "asr",
-        "faster-whisper",
-        f"{ASR}.faster_whisper:FasterWhisperASR",
-        "large-v3",
-        ("faster_whisper", "ctranslate2"),
-        "faster-whisper",
-    ),
+    Backend("asr", "openai", f"{ASR}.openai:OpenAIASR", "whisper-1", OPENAI),
+    Backend("asr", "openai-chat", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI),
+    Backend("asr", "faster-whisper", f"{ASR}.faster_whisper:FasterWhisperASR", "large-v3", "faster-whisper"),
     Backend("text", "hf", f"{TEXT}.hf:TransformersLLM", "Qwen/Qwen2-7B-Instruct"),
-    Backend("text", "openai", f"{TEXT}.openai:OpenAIText", "gpt-4o", OPENAI, "endpoints"),
+    Backend("text", "openai", f"{TEXT}.openai:OpenAIText", "gpt-4o", OPENAI),
     Backend("audio", "hf", f"{AUDIO}.hf:AudioLLM", "Qwen/Qwen2-Audio-7B-Instruct"),
-    Backend("audio", "openai", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI, "endpoints"),
+    Backend("audio", "openai", f"{AUDIO}.openai:AudioEndpoint", "gpt-4o-audio-preview", OPENAI),
     Backend("speech", "hf", f"{SPEECH}.hf:TransformersSpeech", "facebook/mms-tts-eng"),
-    Backend("speech", "openai", f"{SPEECH}.openai:OpenAISpeech", "gpt-4o-mini-tts", OPENAI, "endpoints"),
+    Backend("speech", "openai", f"{SPEECH}.openai:OpenAISpeech", "gpt-4o-mini-tts", OPENAI),
     Backend("speech", "piper", f"{SPEECH}.program:Piper", "VOICE.onnx", program="piper"),
     Backend("speech", "espeak-ng", f"{SPEECH}.program:Espeak", "en-us", program="espeak-ng"),
     Backend("speech", "flite", f"{SPEECH}.program:Flite", "slt", program="flite"),
     Backend("reply", "hf", f"{AUDIO}.omni:OmniReply", "Qwen/Qwen2.5-Omni-7B"),
-    Backend("reply", "openai", f"{AUDIO}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI, "endpoints"),
+    Backend("reply", "openai", f"{AUDIO}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval:LMEvalText"
 #: The end of the error about an option that an engine does not have, instead of the nearest name.
@@ -162,9 +160,7 @@ def choose_engine(kind: str, model: str, given: Mapping[str, Any], setup: Setup)
     backend = find_backend(kind, setup.engine)
     if backend is None:
         known = sorted(list_backends(kind))
-        raise SpeechIQError(
-            setup.engine, f"unknown {kind} engine", f"{did_you_mean(setup.engine, known)}known are {', '.join(known)}"
-        )
+        raise SpeechIQError(setup.engine, f"unknown {kind} engine", suggest(setup.engine, known))
     return backend.load().choose(model, given, setup)
 
 

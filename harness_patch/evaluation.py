@@ -111,7 +111,6 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
 
 def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
-    from speechiq.siq_tasks.conditions.spec import LISTEN, STREAM, TEXT, TIMING
     from speechiq.siq_tasks.settings import refuse_unread
 
     refuse_unread([task.metadata_keys for task in suite.values()], others)
@@ -121,35 +120,34 @@ def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mappin
             f"{next(iter(suite))} cannot be cached so, because the key ignores prompts and metadata",
             "leave it out, requests are built in seconds",
         )
-    read = [name for name, task in suite.items() if task.config.metadata.get(LISTEN) == TEXT]
-    if read and not isinstance(lm, SpeechModel):
-        raise SpeechIQError(
-            f"--metadata {LISTEN}={TEXT}",
-            f"the model type {type(lm).__name__} gets the audio of {read[0]}, not its transcript",
-            "run it with --model hf-audio or audio-api, or take listen=muted",
-        )
-    timed = [name for name, task in suite.items() if task.is_timed]
-    if timed and not isinstance(lm, SpeechModel):
-        raise SpeechIQError(
-            f"--metadata {TIMING}={STREAM}",
-            f"the model type {type(lm).__name__} cannot time {timed[0]}",
-            "run it with --model hf-audio or audio-api, or leave it out",
-        )
-    spoken_to = [name for name, task in suite.items() if "system" in task.config.metadata.get(PROMPTS, {})]
-    if spoken_to and not isinstance(lm, SpeechModel):
-        raise SpeechIQError(
-            f"--metadata {PROMPTS}: system",
-            f"the model type {type(lm).__name__} takes no system turn from {spoken_to[0]}",
-            "leave it out, and give --system_instruction",
-        )
-    if not isinstance(lm, SpeechModel) and not getattr(lm, "MULTIMODAL", False):
-        raise SpeechIQError(
-            f"--tasks {next(iter(suite))}",
-            f"the model type {type(lm).__name__} takes no audio",
-            "run it with --model hf-audio, or --model audio-api for an endpoint",
-        )
+    if not isinstance(lm, SpeechModel):
+        _refuse_other_model(suite, lm)
     if lm.rank == 0 and options.get("limit"):
         _explain_limit(suite, options["limit"])
+
+
+def _refuse_other_model(suite: Mapping[str, Any], lm: LM) -> None:
+    """Refuse what only a speech system can do with tasks, and a model type that takes no audio at all."""
+    from speechiq.siq_tasks.conditions.spec import LISTEN, STREAM, TEXT, TIMING
+
+    kind = f"the model type {type(lm).__name__}"
+    for name, task in suite.items():
+        about = task.config.metadata
+        read, turn = about.get(LISTEN) == TEXT, "system" in about.get(PROMPTS, {})
+        for is_asked, option, fault, instead in (
+            (read, f"{LISTEN}={TEXT}", f"gets the audio of {name}, not its transcript", "take listen=muted"),
+            (task.is_timed, f"{TIMING}={STREAM}", f"cannot time {name}", "leave it out"),
+            (turn, f"{PROMPTS}: system", f"takes no system turn from {name}", "give --system_instruction"),
+        ):
+            if is_asked:
+                fix = f"run it with --model hf-audio or audio-api, or {instead}"
+                raise SpeechIQError(f"--metadata {option}", f"{kind} {fault}", fix)
+    if not getattr(lm, "MULTIMODAL", False):
+        raise SpeechIQError(
+            f"--tasks {next(iter(suite))}",
+            f"{kind} takes no audio",
+            "run it with --model hf-audio, or --model audio-api for an endpoint",
+        )
 
 
 def _refuse_words(lm: SpeechModel, suite: Mapping[str, Any], instruction: str | None) -> None:

@@ -274,7 +274,7 @@ def _respond(system: SpeechSystem, jobs: list[Job]) -> list[list[Response]]:
     transcripts = system.transcribe([jobs[i].question.prompt for i in to_transcribe])
     answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
     for n, questions in group_questions(jobs).items():
-        answers.update(zip(questions, system.answer_timed(list(questions.values()), n), strict=True))
+        answers.update(zip(questions, system.answer(list(questions.values()), n), strict=True))
     return [answers[i] for i in range(len(jobs))]
 
 

@@ -18,10 +18,11 @@ from speechiq.core.checkpoints.names import DEMO
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
+from speechiq.core.suggestions import suggest
 from speechiq.core.usage import counted_as
 from speechiq.engines.asr.controls import Gold
 from speechiq.engines.cached import CachedEngine
-from speechiq.engines.options import OpenOptions, read_options
+from speechiq.engines.options import OpenOptions, pick_prefixed, read_options
 from speechiq.engines.registry import list_backends
 from speechiq.metrics.judge.judging import say_first
 from speechiq.metrics.models import open_engine
@@ -104,8 +105,7 @@ def read_reply_asr(name: str, metadata: Mapping[str, Any]) -> ReplyAsrOptions:
 
     If it does not sample, a line says that several rounds are one.
     """
-    given = {key.removeprefix(PREFIX): value for key, value in metadata.items() if key.startswith(PREFIX)}
-    options = read_options(ReplyAsrOptions, given, engine=RECOGNIZER, prefix=PREFIX)
+    options = read_options(ReplyAsrOptions, pick_prefixed(metadata, PREFIX), engine=RECOGNIZER, prefix=PREFIX)
     opened = open_reply_asr(name, options.others)
     if options.rounds > 1 and not opened.engine.is_random:
         _say_one_round(name, options.rounds)
@@ -127,9 +127,7 @@ def open_reply_asr(name: str, options: Mapping[str, Any]) -> CachedEngine:
     if not colon or name.startswith(DEMO):
         engine, model = "hf", name
     if engine not in known:
-        raise SpeechIQError(
-            f"{RECOGNIZER}={name}", f"no recognizer engine {engine!r}", f"known are {', '.join(sorted(known))}"
-        )
+        raise SpeechIQError(f"{RECOGNIZER}={name}", f"no recognizer engine {engine!r}", suggest(engine, sorted(known)))
     opened = open_engine("asr", engine, model, options, prefix=PREFIX, stage="reply transcript", also=["rounds"])
     if isinstance(opened.engine, Gold):
         raise SpeechIQError(f"{RECOGNIZER}={name}", "does not listen to audio", "name a recognizer")

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.yaml_text import read_mapping_file
-from speechiq.core.suggestions import find_nearest
+from speechiq.core.suggestions import did_you_mean, find_nearest
+from speechiq.engines.options import pick_prefixed
 from speechiq.metrics import reply, translation
 from speechiq.metrics.distance.semantic import DistanceSettings, read_distance
 from speechiq.metrics.judge import reader
@@ -159,11 +160,12 @@ def find_task_type(metadata: Mapping[str, Any]) -> TaskType | None:
 
 def read_task_type(metadata: Mapping[str, Any]) -> TaskType:
     """Return the type of a task; a task that names no known type is refused."""
-    key = "task_type" if "task_type" in metadata else "level"
-    name = metadata.get(key)
-    if not isinstance(name, str) or name not in TASK_TYPES:
-        raise SpeechIQError(f"metadata.{key}", f"{name!r:.80} is not one of {', '.join(TASK_TYPES)}", "correct it")
-    return TASK_TYPES[name]
+    if (task_type := find_task_type(metadata)) is not None:
+        return task_type
+    key, name = "task_type" if "task_type" in metadata else "level", name_task_type(metadata)
+    near = did_you_mean(str(name), TASK_TYPES)
+    fault = f"{name!r:.80} is not one of {', '.join(TASK_TYPES)}"
+    raise SpeechIQError(f"metadata.{key}", fault, f"{near}correct it")
 
 
 Loader = TypeVar("Loader", bound=Callable[..., Any])
@@ -269,6 +271,5 @@ def for_dataset(metadata: Mapping[str, Any], dataset: Any) -> dict[str, Any]:
     >>> for_dataset({"subset": 9, "medasr.subset": 2, "voxpopuli.subset": 1}, "medasr")
     {'subset': 2}
     """
-    prefix = f"{dataset}."
-    own = {key.removeprefix(prefix): value for key, value in metadata.items() if key.startswith(prefix)}
-    return {key: value for key, value in metadata.items() if "." not in key} | own
+    shared = {key: value for key, value in metadata.items() if "." not in key}
+    return shared | pick_prefixed(metadata, f"{dataset}.")

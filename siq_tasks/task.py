@@ -10,6 +10,7 @@ from lm_eval.api.task import ConfigurableTask
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import PROMPTS
 from speechiq.core.response import Response, drop_reasoning, response_of, reword
+from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.languages import PROMPT_LANGUAGE, read_language
 from speechiq.metrics import latency
 from speechiq.metrics.columns import SPREAD, Columns, columns_of, worded
@@ -32,7 +33,15 @@ from speechiq.siq_tasks.conditions.prompts import (
 from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
 from speechiq.siq_tasks.index import INLINE, TRANSCRIPTS, join_metadata, resolve_folder
 from speechiq.siq_tasks.loaders.content import digest_content
-from speechiq.siq_tasks.settings import expand_sets, find_task_type, for_dataset, keys_of, name_task_type, user_metadata
+from speechiq.siq_tasks.settings import (
+    expand_sets,
+    find_task_type,
+    for_dataset,
+    keys_of,
+    name_task_type,
+    read_task_type,
+    user_metadata,
+)
 
 REMEMBER, APPLY = "remember", "apply"
 #: The configuration of a task, as lm-eval takes it.
@@ -172,6 +181,13 @@ def _choose_metadata(task: Task) -> Task:
     return task | {"metadata": metadata}
 
 
+def _refuse_unknown_type(task: Task) -> Task:
+    """Refuse a task that names an unknown type; one that names none may have a loader of its own."""
+    if name_task_type(task["metadata"]) is not None:
+        read_task_type(task["metadata"])
+    return task
+
+
 def _apply_preset(task: Task) -> Task:
     metadata = task["metadata"]
     if metadata.get(PRESET) is None:
@@ -238,9 +254,20 @@ def _add_columns(task: Task, columns: Columns) -> Task:
     return task | {"metric_list": [*task["metric_list"], *(column.metric for column in columns)]}
 
 
+def _refuse_unknown_measure(task: Task) -> Task:
+    """Refuse a task whose measure is none of its columns: its results could not be scored."""
+    measure, columns = task["metadata"].get("measure"), [metric["metric"] for metric in task["metric_list"]]
+    if not columns or not isinstance(measure, Mapping) or measure.get("column") in columns:
+        return task
+    name = measure.get("column")
+    fault = f"{name!r:.80} is not one of {', '.join(columns)}"
+    raise SpeechIQError("metadata.measure.column", fault, f"{did_you_mean(str(name), columns)}correct it")
+
+
 #: What makes the configuration of a task whole, in this order.
 STEPS: tuple[Callable[[Task], Task], ...] = (
     _choose_metadata,
+    _refuse_unknown_type,
     _apply_preset,
     check_listen,
     _list_metrics,
@@ -248,6 +275,7 @@ STEPS: tuple[Callable[[Task], Task], ...] = (
     _write_prompt,
     _add_reader,
     _time_answers,
+    _refuse_unknown_measure,
     _drop_reasoning,
 )
 

@@ -189,7 +189,7 @@ def join_questions(
     show(*released.describe_import(outcome, near), f"right letters: {show_letters(outcome.rows)}")
     if not outcome.is_enough:
         raise SpeechIQError(
-            f"{str(file)!r}",
+            file,
             f"{outcome.joined} of {outcome.entries} entries are about clips of {dataset}, fewer than "
             f"{released.ENOUGH:.0%}",
             "give the questions of this data set, or its source with --metadata",

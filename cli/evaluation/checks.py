@@ -16,7 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
 from speechiq.core.files.plain import check_output_folder, exists, expand, is_file, is_folder
 from speechiq.core.prompt import PROMPTS
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import did_you_mean, suggest
 from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, needs_index
 from speechiq.harness_patch.systems import spec
@@ -61,10 +61,7 @@ def read_stages(stages: str | None) -> tuple[str, ...]:
     """
     names = split_names(stages)
     if unknown := [name for name in names if name not in STAGES]:
-        advice = did_you_mean(unknown[0], list(STAGES))
-        raise SpeechIQError(
-            f"--stages {stages}", f"{unknown[0]!r} is not a stage", f"{advice}known are {', '.join(STAGES)}"
-        )
+        raise SpeechIQError(f"--stages {stages}", f"{unknown[0]!r} is not a stage", suggest(unknown[0], STAGES))
     return tuple(name for name in STAGES if name in names)
 
 

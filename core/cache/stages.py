@@ -259,9 +259,9 @@ def _check(archive: ZipFile, entry: ZipInfo, path: Path) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[ZipFile]:
     """Open an archive; turn every fault of it inside the block into one line."""
-    with reading(repr(str(path)), FIX), open_plain(path) as file:
+    with reading(path, FIX), open_plain(path) as file:
         try:
             with ZipFile(file) as archive:
                 yield archive
         except DAMAGED as error:
-            raise SpeechIQError(repr(str(path)), f"is damaged ({error})", FIX) from error
+            raise SpeechIQError(path, f"is damaged ({error})", FIX) from error

@@ -20,7 +20,7 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import cache_dir
 from speechiq.core.files.plain import expand, is_file, is_folder
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
@@ -153,7 +153,7 @@ def _missing_model(name: str, folder: Path) -> SpeechIQError:
         return SpeechIQError(name, f"no such model in {folder.parent}", fix)
     known = sorted({*DEMO_MODELS, *(file.parent.name for file in folder.parent.glob("*/config.json"))})
     names = [DEMO + each for each in known]
-    return SpeechIQError(name, "no such demo model", f"{did_you_mean(name, names)}known are {', '.join(names)}")
+    return SpeechIQError(name, "no such demo model", suggest(name, names))
 
 
 #: What to give instead of a model that is not available.

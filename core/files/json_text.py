@@ -171,7 +171,7 @@ def read_objects(path: Path, fix: str, largest: int | None = LARGEST) -> Iterato
 
     The file has at most `largest` bytes, any number if it is None.
     """
-    with reading(repr(str(path))):
+    with reading(path):
         for number, line in enumerate(stream_lines(path, "\n", largest), 1):
             if line.strip():
                 yield _read_object(path, number, line, fix)
@@ -225,22 +225,22 @@ def read_checksummed(path: Path, schema: str, version: int, fix: str) -> dict[st
 
     It is standard JSON, which has no NaN and no infinity. `fix` is the command that makes such a file.
     """
-    with reading(repr(str(path)), fix):
+    with reading(path, fix):
         text = read_plain(path)
     try:
         content = decode_edited(text)
         json.dumps(content, allow_nan=False)
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} {_find_kind(text) or f'is not JSON ({error})'}", fix=fix) from error
+        raise SpeechIQError(path, _find_kind(text) or f"is not JSON ({error})", fix) from error
     if not isinstance(content, dict) or content.get("schema") != schema:
-        raise SpeechIQError(f"{str(path)!r} is not a {schema} file", fix=fix)
+        raise SpeechIQError(path, f"is not a {schema} file", fix)
     if content.get("version") != version:
         raise SpeechIQError(
-            f"{str(path)!r} has version {content.get('version')!r} of {schema}, this speechiq reads {version}", fix=fix
+            path, f"has version {content.get('version')!r} of {schema}, this speechiq reads {version}", fix
         )
     recorded = content.pop("sha256", None)
     if recorded != content_sha256(content):
-        raise SpeechIQError(f"{str(path)!r} was changed after it was made", "its sha256 does not match", fix)
+        raise SpeechIQError(path, "was changed after it was made, its sha256 does not match", fix)
     return content
 
 

@@ -136,7 +136,7 @@ def append_plain(path: Path, *, new: bool) -> BinaryIO:
 def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Refuse to overwrite a file without `--force`."""
     if exists(path) and not force:
-        raise SpeechIQError(f"{str(path)!r} exists", fix="name another file, or add --force to overwrite it")
+        raise SpeechIQError(path, "exists", "name another file, or add --force to overwrite it")
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def refuse_same(paths: Iterable[Path | None]) -> None:
     places: dict[str, Path] = {}
     for path in filter(None, paths):
         if places.setdefault(os.path.realpath(path), path) is not path:
-            raise SpeechIQError(f"{str(path)!r} is named for two outputs", fix="give each a file of its own")
+            raise SpeechIQError(path, "is named for two outputs", "give each a file of its own")
 
 
 def write_whole(path: Path, content: bytes | Iterable[bytes], fix: str, *, make_folders: bool = False) -> None:

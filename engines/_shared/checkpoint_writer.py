@@ -72,20 +72,8 @@ OnFinished = Callable[[int], object]
 Decode = Callable[[PreTrainedModel, Prefill, Sequence[Request], OnFinished], Sequence[Result]]
 
 
-class PrefixCaches:
-    """Keep caches of the prefixes that prompts share, each filled once for prompts that follow one another."""
-
-    def __init__(self) -> None:
-        self._caches: dict[tuple[str | int, ...], Cache] = {}
-
-    def get(self, key: tuple[str | int, ...], fill: Callable[[], Cache]) -> Cache:
-        """Return the cache of `key`, filled by `fill` if it is new; callers must not change it."""
-        self._caches[key] = self._caches.pop(key) if key in self._caches else fill()
-        return self._caches[key]
-
-    def drop_all_but_last(self) -> None:
-        """Free the caches at the end of a batch, except the last: the next batch may begin with the same prefix."""
-        self._caches = dict(list(self._caches.items())[-1:])
+#: The clips and token ids of a prefix that prompts share -> its cache, filled once and never changed.
+PrefixCaches = dict[tuple[str | int, ...], Cache]
 
 
 def greedy_config(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
@@ -403,8 +391,11 @@ class CheckpointWriter(CheckpointEngine, Writer):
             rows.append(inputs.ids)
             if inputs.prefix:
                 key: tuple[str | int, ...] = (*inputs.clips, *inputs.ids[: inputs.prefix])
-                caches.append(prefix_caches.get(key, partial(self._prefill_prefix, model, inputs)))
-        prefix_caches.drop_all_but_last()
+                cache = prefix_caches.pop(key) if key in prefix_caches else self._prefill_prefix(model, inputs)
+                prefix_caches[key] = cache
+                caches.append(cache)
+        for key in list(prefix_caches)[:-1]:  # the next batch may begin with the last prefix
+            del prefix_caches[key]
         if caches and not can_join(caches[0]):
             return [
                 decode(model, prefill_text(model, [row], [cache]), [request], on_finished)[0]

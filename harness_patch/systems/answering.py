@@ -4,12 +4,13 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
+from speechiq.core.suggestions import suggest
 from speechiq.engines._shared.sampling import check_sampling_settings, draw_choices, uniforms
 from speechiq.engines.base import AudioEngine
 from speechiq.metrics.letters.options import ALPHABET
@@ -57,7 +58,9 @@ class Question:
 
 
 class Answering(Protocol):
-    """Define a way of answering questions with an engine that takes audio."""
+    """Define a way of answering questions with an engine that takes audio; `way` is its name."""
+
+    way: ClassVar[str]
 
     def check(self, engine: AudioEngine, questions: Sequence[Question], n: int) -> None:
         """Refuse questions that cannot be answered in this way, before anything is computed."""
@@ -90,6 +93,7 @@ def answer_by_settings(
 class Generate:
     """Answer by free text, with the task's own prompt (the paper's way); the model argument `option` chose this way."""
 
+    way: ClassVar[str] = "generate"
     option: str
 
     def check(self, engine: AudioEngine, questions: Sequence[Question], n: int) -> None:
@@ -104,7 +108,7 @@ class Generate:
 
     def describe(self) -> Mapping[str, Any]:
         """Describe the way of answering; see `Answering.describe`."""
-        return {"way": "generate"}
+        return {"way": self.way}
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ class Likelihood:
     scores. If no speech arrives, all scores are 0 and every letter is equally likely.
     """
 
+    way: ClassVar[str] = "likelihood"
     option: str
 
     def check(self, engine: AudioEngine, questions: Sequence[Question], n: int) -> None:
@@ -123,7 +128,7 @@ class Likelihood:
         if unfit := [question.prompt for question in questions if not (question.prompt.clips and question.options)]:
             name = unfit[0].clips[0].name if unfit[0].clips else "a question without a clip"
             raise SpeechIQError(
-                f"{self.option}={self.describe()['way']}",
+                f"{self.option}={self.way}",
                 f"{name} has no options to choose from",
                 f"use {self.option}=generate for tasks that are not multiple choice",
             )
@@ -150,30 +155,28 @@ class Likelihood:
 
     def describe(self) -> Mapping[str, Any]:
         """Describe the way of answering; see `Answering.describe`."""
-        return {"way": "likelihood", "prompt_version": LIKELIHOOD_PROMPT_VERSION}
+        return {"way": self.way, "prompt_version": LIKELIHOOD_PROMPT_VERSION}
 
 
 class Argmax(Likelihood):
     """Answer with the option of the highest score, equal for all seeds; among equal scores a letter is drawn."""
 
+    way = "argmax"
+
     def sharpen(self, gains: torch.Tensor) -> torch.Tensor:
         """Return logits that are minus infinity for all but the highest scores; see `Likelihood.sharpen`."""
         return gains.masked_fill(gains < gains.max(), -torch.inf)
-
-    def describe(self) -> Mapping[str, Any]:
-        """Describe the way of answering; see `Answering.describe`."""
-        return {**super().describe(), "way": "argmax"}
 
 
 def _ask(question: Question, speech: str) -> str:
     return LIKELIHOOD_PROMPT.format(transcript=speech, question=question.text)
 
 
-WAYS: dict[str, Callable[[str], Answering]] = {"generate": Generate, "likelihood": Likelihood, "argmax": Argmax}
+WAYS: dict[str, Callable[[str], Answering]] = {kind.way: kind for kind in (Generate, Likelihood, Argmax)}
 
 
 def way_of_answering(name: str, option: str) -> Answering:
     """Return the way of answering called `name`, which the model argument `option` has."""
     if name not in WAYS:
-        raise SpeechIQError(f"{option}={name}", "unknown", f"known are {', '.join(WAYS)}")
+        raise SpeechIQError(f"{option}={name}", "unknown", suggest(name, WAYS))
     return WAYS[name](option)

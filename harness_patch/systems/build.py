@@ -18,7 +18,7 @@ from speechiq.harness_patch.systems.answering import Likelihood, way_of_answerin
 from speechiq.harness_patch.systems.cascade import NBEST, Cascade, CorrectedRecognizer, CorrectionOptions, Instructed
 from speechiq.harness_patch.systems.people import People
 from speechiq.harness_patch.systems.spec import ALIASES, DEFAULT_ENGINE, WITHOUT_STAGES, Stage, parse
-from speechiq.harness_patch.systems.system import ConstantLetter, Recognizer, SpeechSystem, take_voice
+from speechiq.harness_patch.systems.system import ConstantLetter, ModelSystem, Recognizer, SpeechSystem, take_voice
 from speechiq.siq_tasks.questions.exam import PEOPLE
 
 
@@ -83,7 +83,7 @@ def build_system(
     _add_system_turn(stages[-1], given[stages[-1].role], setups[stages[-1].role], prompts)
     if isinstance(answering, Likelihood) and "system" in given[stages[-1].role]:
         raise SpeechIQError(
-            f"{stages[-1].prefix}system", f"{answer}={answering.describe()['way']} has no system turn",
+            f"{stages[-1].prefix}system", f"{answer}={answering.way} has no system turn",
             f"leave it out, or give {answer}=generate",
         )  # fmt: skip
     read_here = {stages[-1].role: {"answer"}, "ger": list_names(CorrectionOptions)}
@@ -94,12 +94,10 @@ def build_system(
     engine = _combine(engines, correction, prompts)
     if isinstance(answering, Likelihood) and not engine.has_loglikelihood():
         model = f"{stages[-1].engine}:{stages[-1].model}"
-        raise SpeechIQError(
-            f"{answer}={answering.describe()['way']}", f"{model} has no log-likelihoods", f"use {answer}=generate"
-        )
+        raise SpeechIQError(f"{answer}={answering.way}", f"{model} has no log-likelihoods", f"use {answer}=generate")
     if voice:
         return voice.system(engine, answering, seed, voice.build(given[stages[-1].role]))
-    return SpeechSystem(engine, answering, seed)
+    return ModelSystem(engine, answering, seed)
 
 
 def _add_system_turn(stage: Stage, given: dict[str, Any], setup: Setup, prompts: OwnPrompts) -> None:

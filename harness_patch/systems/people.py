@@ -3,13 +3,12 @@
 import logging
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from statistics import mean
 from typing import Any
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand
-from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.prompt import Prompt
 from speechiq.core.response import Response
 from speechiq.harness_patch.systems.answering import Question
 from speechiq.harness_patch.systems.system import SpeechSystem
@@ -26,15 +25,8 @@ class People(SpeechSystem):
     has an audio coverage of 0.
     """
 
-    answering = None
-    hears = False
-
     def __init__(self, file: str) -> None:
-        self.saved = read_saved(expand(file))
-
-    def keep_loaded(self) -> AbstractContextManager[None]:
-        """Return an empty block: no model is loaded."""
-        return nullcontext()
+        self.name, self.saved = f"{PEOPLE}:{file}", read_saved(expand(file))
 
     def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
         """Return the transcript that the person gave of the clip of each prompt; empty for a clip that was left out."""
@@ -89,14 +81,6 @@ class People(SpeechSystem):
 
     def _refuse(self, fault: str, fix: str) -> SpeechIQError:
         return SpeechIQError(self.saved.file, fault, fix)
-
-    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
-        """Refuse tasks with log-likelihoods."""
-        raise self._refuse("people have no log-likelihoods", "run it on tasks that generate")
-
-    def count_parameters(self) -> int | None:
-        """Return None: the size of a person is not that of a model."""
-        return None
 
     def describe(self) -> dict[str, Any]:
         """Return who took the exam, its size and what is missing; see `SpeechSystem.describe`."""

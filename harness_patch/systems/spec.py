@@ -8,7 +8,8 @@ from speechiq.core.checkpoints.names import DEMO, ON_DISK, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, is_file, is_folder
 from speechiq.core.files.tables import is_table
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
+from speechiq.engines.options import pick_prefixed
 from speechiq.engines.registry import list_backends
 from speechiq.harness_patch._lm_eval import list_model_types
 from speechiq.siq_tasks.questions.exam import ENDING, PEOPLE
@@ -52,8 +53,7 @@ class Stage(NamedTuple):
 
     def pick(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the model arguments of this stage, without its prefix."""
-        prefix = self.prefix
-        return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
+        return pick_prefixed(options, self.prefix)
 
 
 def parse(spec: str) -> list[Stage]:
@@ -134,8 +134,7 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
         raise SpeechIQError(
             f"system {spec}",
             f"no engine {engine!r} for the {role} stage",
-            f"{did_you_mean(engine, known)}known are {', '.join(sorted(known))}{more} (a hub id or folder alone means "
-            "hf)",
+            f"{suggest(engine, sorted(known))}{more} (a hub id or folder alone means hf)",
         )
     return Stage(role, engine, model)
 

@@ -1,5 +1,6 @@
 """Make a speech system of an engine, its way of answering questions and its voice; or of a recognizer or `letter:X`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -12,6 +13,7 @@ from speechiq.core.response import Response
 from speechiq.core.usage import recording
 from speechiq.engines.base import ASREngine, AudioEngine, BatchSize, ReplyEngine, Setup, SpeechEngine
 from speechiq.engines.cached import with_cache
+from speechiq.engines.options import pick_prefixed
 from speechiq.engines.registry import build_engine, list_backends
 from speechiq.harness_patch.systems.answering import REPLY, Answering, Generate, Question, answer_by_settings
 from speechiq.harness_patch.systems.spec import Stage
@@ -23,26 +25,22 @@ APPLY = "_apply"
 TIMED = f"--metadata {TIMING}={STREAM}"
 
 
-class SpeechSystem:
-    """Transcribe clips, and answer questions about them in one way, None for a control that does not read them."""
+class SpeechSystem(ABC):
+    """Transcribe clips, and answer questions about them, without a model: as a control or a person does.
 
-    answering: Answering | None
+    Attributes:
+        name: The system in errors.
+        answering: The way in which a model answers questions; None without a model that does.
+        hears: Whether the system needs the sound of clips.
+    """
 
-    @property
-    def hears(self) -> bool:
-        """Return whether the system needs the sound of clips."""
-        return self.engine.hears
-
-    def __init__(self, engine: AudioEngine, answering: Answering, seed: int) -> None:
-        self.engine, self.answering, self.seed = engine, answering, seed
+    name: str
+    answering: Answering | None = None
+    hears: bool = False
 
     def keep_loaded(self) -> AbstractContextManager[None]:
         """Return a block in which a loaded model may stay in memory from call to call."""
-        return self.engine.keep_loaded()
-
-    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
-        """Return a transcript of the one clip of each prompt, whose text asks for it."""
-        return self.engine.transcribe(prompts)
+        return nullcontext()
 
     def refuse_task(self, task: str) -> None:
         """Refuse a task that asks questions, if the system answers none."""
@@ -52,14 +50,75 @@ class SpeechSystem:
         """Refuse questions that cannot be answered `n` times, before anything is computed."""
         if any(question.is_timed for question in questions):
             self.check_timing()
-        if self.answering is not None:
-            self.answering.check(self.engine, questions, n)
-            if any(question.transcript is not None for question in questions):
-                self.engine.check_text_alone()
+
+    def check_timing(self) -> None:
+        """Refuse a system whose answers do not stream."""
+        raise SpeechIQError(TIMED, "this system does not write its answers", "give answer=generate, or leave it out")
+
+    @abstractmethod
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Return a transcript of the one clip of each prompt, whose text asks for it."""
 
     def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
-        """Return `n` independent answers to each question."""
-        assert self.answering is not None, "a control has answers of its own"
+        """Return `n` independent answers to each question, the first with its times if it is to be timed and is new."""
+        raise NotImplementedError(f"{self.name} answers no questions")
+
+    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
+        """Return the log-likelihood of each continuation after its prompt."""
+        raise SpeechIQError(f"system {self.name}", "has no log-likelihoods", "run it on tasks that generate")
+
+    def count_parameters(self) -> int | None:
+        """Return the number of parameters of all stages, without a voice; None if that of one is not known."""
+        return None
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Return what ran and how for the results file, in JSON types only."""
+
+
+class ModelSystem(SpeechSystem):
+    """Let an engine transcribe, and answer questions in one way."""
+
+    answering: Answering
+
+    def __init__(self, engine: AudioEngine, answering: Answering, seed: int) -> None:
+        self.engine, self.answering, self.seed = engine, answering, seed
+        self.hears = engine.hears
+
+    def keep_loaded(self) -> AbstractContextManager[None]:
+        """Return a block in which a loaded model stays in memory; see `SpeechSystem.keep_loaded`."""
+        return self.engine.keep_loaded()
+
+    def transcribe(self, prompts: Sequence[Prompt]) -> list[Response]:
+        """Return a transcript of the clip of each prompt; see `SpeechSystem.transcribe`."""
+        return self.engine.transcribe(prompts)
+
+    def check(self, questions: Sequence[Question], n: int) -> None:
+        """Refuse questions that the engine cannot answer in this way; see `SpeechSystem.check`."""
+        super().check(questions, n)
+        self.answering.check(self.engine, questions, n)
+        if any(question.transcript is not None for question in questions):
+            self.engine.check_text_alone()
+
+    def check_timing(self) -> None:
+        """Refuse a system whose answers do not stream."""
+        if not isinstance(self.answering, Generate):
+            super().check_timing()
+        if not self.engine.streams:
+            raise SpeechIQError(TIMED, "the engine of this system does not stream", "use hf or openai, or leave it out")
+
+    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Answer each question `n` times; see `SpeechSystem.answer`."""
+        if not any(question.is_timed for question in questions):
+            return self._answer(questions, n)
+        with recording() as recorder:
+            answers = self._answer(questions, n)
+        for question, row in zip(questions, answers, strict=True):
+            row[0] = replace(row[0], latency=recorder.latencies.get(question.seeds(self.seed, n)[0]))
+        return answers
+
+    def _answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+        """Return `n` answers to each question, without times."""
         with self.engine.keep_loaded():
             answers = self.answering.answer(self.engine, questions, n, self.seed)
             shares = self.engine.coverage([question.input for question in questions])
@@ -68,58 +127,29 @@ class SpeechSystem:
             responses.append([Response(text, coverage=share) for text in texts])
         return responses
 
-    def check_timing(self) -> None:
-        """Refuse a system whose answers do not stream."""
-        if not isinstance(self.answering, Generate):
-            raise SpeechIQError(
-                TIMED, "this system does not write its answers", "give answer=generate, or leave it out"
-            )
-        if not self.engine.streams:
-            raise SpeechIQError(TIMED, "the engine of this system does not stream", "use hf or openai, or leave it out")
-
-    def answer_timed(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
-        """Answer like `answer`; if a question is to be timed, the first answer has its times, if it is new."""
-        if not any(question.is_timed for question in questions):
-            return self.answer(questions, n)
-        with recording() as recorder:
-            answers = self.answer(questions, n)
-        for question, row in zip(questions, answers, strict=True):
-            row[0] = replace(row[0], latency=recorder.latencies.get(question.seeds(self.seed, n)[0]))
-        return answers
-
     def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
-        """Return the log-likelihood of each continuation after its prompt."""
+        """Return the log-likelihood of each continuation; see `SpeechSystem.loglikelihood`."""
         groups = self.engine.loglikelihood(prompts, [[text] for text in continuations])
         return [scored for (scored,) in groups]
 
     def count_parameters(self) -> int | None:
-        """Return the number of parameters of all stages, without a voice; None if that of one is not known."""
+        """Return the number of parameters of the engine; see `SpeechSystem.count_parameters`."""
         return self.engine.count_parameters()
 
     def describe(self) -> dict[str, Any]:
-        """Return what ran and how for the results file, in JSON types only."""
-        described = self.engine.describe()
-        if self.answering is not None:
-            described = described | {"answering": dict(self.answering.describe())}
-        return described
+        """Describe the engine and the way of answering; see `SpeechSystem.describe`."""
+        return self.engine.describe() | {"answering": dict(self.answering.describe())}
 
 
 class ConstantLetter(SpeechSystem):
     """Answer every question with the same letter; a score far from chance shows that the questions are not balanced."""
-
-    answering = None
-    hears = False
 
     def __init__(self, letter: str) -> None:
         if letter not in tuple(ALPHABET):
             raise SpeechIQError(
                 f"system letter:{letter}", "not one of the letters A to Z", "write, for example, letter:B"
             )
-        self.letter = letter
-
-    def keep_loaded(self) -> AbstractContextManager[None]:
-        """Return an empty block: no model is loaded."""
-        return nullcontext()
+        self.letter, self.name = letter, f"letter:{letter}"
 
     def check(self, questions: Sequence[Question], n: int) -> None:
         """Refuse a letter that no question has as an option."""
@@ -127,7 +157,7 @@ class ConstantLetter(SpeechSystem):
         count = max((len(question.options) for question in questions), default=0)
         if count and self.letter not in ALPHABET[:count]:
             raise SpeechIQError(
-                f"system letter:{self.letter}",
+                f"system {self.name}",
                 f"no question has an option {self.letter}",
                 f"write one of letter:A to letter:{ALPHABET[count - 1]}",
             )
@@ -140,35 +170,23 @@ class ConstantLetter(SpeechSystem):
         """Return the letter `n` times per question."""
         return [[Response(self.letter, coverage=0.0)] * n for _ in questions]
 
-    def loglikelihood(self, prompts: Sequence[Prompt], continuations: Sequence[str]) -> list[Scored]:
-        """Refuse tasks with log-likelihoods."""
-        raise SpeechIQError(f"system letter:{self.letter}", "has no log-likelihoods", "run it on tasks that generate")
-
     def count_parameters(self) -> int | None:
         """Return 0: no model runs."""
         return 0
 
     def describe(self) -> dict[str, Any]:
         """Return the name of the control."""
-        return {"kind": "control", "control": f"letter:{self.letter}"}
+        return {"kind": "control", "control": self.name}
 
 
 class Recognizer(SpeechSystem):
-    """Transcribe by a recognizer alone, for tasks that want transcripts; it answers no questions."""
+    """Transcribe by a recognizer alone, for tasks that want transcripts; it answers no questions.
 
-    answering = None
+    The recognizer loads and frees its model itself.
+    """
 
     def __init__(self, name: str, recognizer: ASREngine) -> None:
-        self.name, self.recognizer = name, recognizer
-
-    @property
-    def hears(self) -> bool:
-        """Return whether the recognizer needs the sound of clips."""
-        return self.recognizer.hears
-
-    def keep_loaded(self) -> AbstractContextManager[None]:
-        """Return an empty block: a recognizer loads and frees its model itself."""
-        return nullcontext()
+        self.name, self.recognizer, self.hears = name, recognizer, recognizer.hears
 
     def refuse_task(self, task: str) -> None:
         """Refuse a task that asks questions."""
@@ -199,7 +217,7 @@ SPEAKS, SPEAKS_PREFIX = "speaks", "speaks_"
 OWN = "own"
 
 
-class Speaking(SpeechSystem):
+class Speaking(ModelSystem):
     """Speak by an engine what the system wrote, after all of it is written (`speaks=ENGINE:MODEL`).
 
     One model is in memory at a time: that of the system is freed before a voice is loaded. The voice speaks the answers
@@ -214,9 +232,9 @@ class Speaking(SpeechSystem):
         """Return a block that keeps no model loaded, since the next one may be the voice."""
         return nullcontext()
 
-    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+    def _answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """Answer each question `n` times, and speak the answers to those that ask for a reply."""
-        answers = super().answer(questions, n)
+        answers = super()._answer(questions, n)
         aloud = [(i, k) for i, question in enumerate(questions) if question.purpose == REPLY for k in range(n)]
         texts = [answers[i][k].text for i, k in aloud]
         seeds = [questions[i].seeds(self.seed, n)[k] for i, k in aloud]
@@ -238,11 +256,11 @@ class SpeakingByItself(Speaking):
         if not self.voice.streams:
             raise SpeechIQError(TIMED, "the voice of this system does not stream", "use hf or openai, or leave it out")
 
-    def answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
+    def _answer(self, questions: Sequence[Question], n: int) -> list[list[Response]]:
         """Answer each question `n` times: replies by the model's own voice, all others by the system."""
         aloud = [question for question in questions if question.purpose == REPLY]
         silent = [question for question in questions if question.purpose != REPLY]
-        answers = iter(SpeechSystem.answer(self, silent, n) if silent else [])
+        answers = iter(super()._answer(silent, n) if silent else [])
         replies = iter(answer_by_settings(self.voice.reply, aloud, n, self.seed))
         return [next(replies if question.purpose == REPLY else answers) for question in questions]
 
@@ -258,14 +276,12 @@ def take_voice(
     arguments: dict[str, Any], stages: Sequence[Stage], device: Any, batch_size: BatchSize
 ) -> VoiceChoice | None:
     """Return the voice that model arguments name, and remove it from them; None without one."""
-    options = {
-        name.removeprefix(SPEAKS_PREFIX): arguments.pop(name)
-        for name in sorted(arguments)
-        if name.startswith(SPEAKS_PREFIX)
-    }
+    options = pick_prefixed(arguments, SPEAKS_PREFIX)
+    for name in options:
+        del arguments[SPEAKS_PREFIX + name]
     if (spec := arguments.pop(SPEAKS, None)) is None:
         if options:
-            name = f"{SPEAKS_PREFIX}{next(iter(options))}"
+            name = f"{SPEAKS_PREFIX}{min(options)}"
             raise SpeechIQError(name, "the system does not speak", f"give speaks=ENGINE:MODEL or speaks={OWN} too")
         return None
     engine, model = _find_own(stages) if spec == OWN else _split(str(spec))

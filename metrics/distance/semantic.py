@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
+from speechiq.core.suggestions import suggest
 from speechiq.engines.options import Options
 from speechiq.metrics.columns import higher, lower, mean, returns
 from speechiq.metrics.distance.readers import (
@@ -122,7 +123,7 @@ def semantic_distance(
     >>> round(semantic_distance(*pairs, kind="raw", assistant="demo:SmolLM2-135M-Instruct"), 3)  # doctest: +SKIP
     """
     if kind not in KINDS:
-        raise SpeechIQError(f"kind={kind!r:.80}", "unknown", f"known are {', '.join(KINDS)}")
+        raise SpeechIQError(f"kind={kind!r:.80}", "unknown", suggest(kind, KINDS))
     pairs = pair_texts(reference, hypothesis)
     if not pairs:
         return math.nan

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.suggestions import suggest
 
 MODULES = ("wer", "similarity", "choice", "meteor", "judge")
 
@@ -17,5 +18,5 @@ def path(name: str) -> str:
     'speechiq_wer.py'
     """
     if name not in MODULES:
-        raise SpeechIQError(f"evaluate module {name!r}", "unknown", f"known are {', '.join(MODULES)}")
+        raise SpeechIQError(f"evaluate module {name!r}", "unknown", suggest(name, MODULES))
     return str(Path(__file__).with_name(f"speechiq_{name}.py"))

@@ -12,7 +12,7 @@ from typing import Any
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.response import drop_reasoning
-from speechiq.engines.options import list_names, read_options
+from speechiq.engines.options import list_names, pick_prefixed, read_options
 from speechiq.metrics.columns import higher, lower, mean
 from speechiq.metrics.judge.judging import Draw, JudgeQuestion, draw_judgments, report
 from speechiq.metrics.judge.rubric import read_rubric
@@ -34,16 +34,16 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     >>> read_settings({"judge": "exact_match"})
     {}
     """
-    given = {key: value for key, value in metadata.items() if key.startswith(PREFIX) and key != IDENTITY}
+    given = {name: value for name, value in pick_prefixed(metadata, PREFIX).items() if PREFIX + name != IDENTITY}
     if READER not in metadata:
-        for key, value in given.items():
+        for name, value in given.items():
             raise SpeechIQError(
-                f"{key}={value}",
+                f"{PREFIX}{name}={value}",
                 "an option of a reader, and none is named",
                 f"add {READER}=openai:MODEL, or leave it out",
             )
         return {}
-    judging = _open_reader(metadata[READER], {key.removeprefix(PREFIX): value for key, value in given.items()})
+    judging = _open_reader(metadata[READER], given)
     options = judging.engine_options | judging.generation
     return {READER: judging.judge, IDENTITY: judging.identity} | ({READING: {"options": options}} if options else {})
 

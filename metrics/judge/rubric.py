@@ -28,7 +28,7 @@ from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import expand, is_file, read_plain, reading
 from speechiq.core.files.yaml_text import load_yaml, read_patterns
 from speechiq.core.response import drop_reasoning
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import did_you_mean, suggest
 from speechiq.metrics.rules.refusal import is_refusal
 
 HERE = Path(__file__).with_name("rubrics")
@@ -129,12 +129,7 @@ def read_rubric(name: str) -> Rubric:
         return _read(HERE / f"{name}.yaml", f"rubric {name}")
     file = expand(name)
     if not is_file(file) and file.suffix not in SUFFIXES:
-        known = shipped_rubrics()
-        raise SpeechIQError(
-            f"judge_rubric={name}",
-            "unknown",
-            f"{did_you_mean(name, known)}known are {', '.join(known)}, and YAML files",
-        )
+        raise SpeechIQError(f"judge_rubric={name}", "unknown", f"{suggest(name, shipped_rubrics())}, and YAML files")
     return _read(file, f"judge_rubric={name}")
 
 

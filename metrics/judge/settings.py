@@ -13,7 +13,7 @@ from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.suggestions import did_you_mean, find_nearest
 from speechiq.core.usage import counted_as
 from speechiq.engines.cached import CachedEngine
-from speechiq.engines.options import Count, OpenOptions, Options, list_names, read_options
+from speechiq.engines.options import Count, OpenOptions, Options, list_names, pick_prefixed, read_options
 from speechiq.engines.registry import KINDS, list_backends
 from speechiq.metrics.judge.rubric import Rubric, read_rubric
 from speechiq.metrics.models import open_engine
@@ -99,8 +99,8 @@ CHECKLIST = "checklist"
 #: What the metadata of judged tasks set; `judge_*` and `reader_*` are also the options of the model's engine.
 JUDGED = (Subject(JudgeSettings), Subject(JudgeOptions, PREFIX))
 READ = (Subject(ReaderSettings), Subject(ReaderOptions, f"{READER}_"))
-#: Fields of `Judging.record` that are computed, not given.
-DERIVED = ("judge_rubric_sha256", "judge_identity")
+#: Fields of `Judging.record` that are computed, not given, without the prefix.
+DERIVED = ("rubric_sha256", "identity")
 #: Settings that are recorded one by one; `judging` has the rest.
 RECORDED = ("judge", "judge_rubric", "judge_draws", "judge_seed", "judge_by")
 
@@ -156,8 +156,8 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
     (0, 1)
     """
     judge = read_record(JudgeSettings, metadata).judge
-    own = {key: value for key, value in metadata.items() if key.startswith(PREFIX) and key not in DERIVED}
-    values = {"rubric": default_rubric} | {key.removeprefix(PREFIX): value for key, value in own.items()}
+    given = {name: value for name, value in pick_prefixed(metadata, PREFIX).items() if name not in DERIVED}
+    values = {"rubric": default_rubric} | given
     refuse_similar(values.keys() - list_names(JudgeOptions), list_names(JudgeOptions), JUDGE)
     options = read_options(JudgeOptions, values, engine=JUDGE, prefix=PREFIX)
     rubric, wanted = read_rubric(options.rubric), read_rubric(default_rubric).kind

@@ -48,7 +48,7 @@ import regex
 from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import missing
+from speechiq.core.suggestions import missing, suggest
 from speechiq.engines._transformers import whisper_text_rules
 from speechiq.engines.languages import AUTO, ENGLISH, read_language
 from speechiq.engines.options import Options
@@ -300,7 +300,7 @@ def read_normalizer(metadata: Mapping[str, Any]) -> dict[str, str]:
     if kind == AUTO:
         kind = DEFAULT if language == ENGLISH else MULTILINGUAL
     if kind not in (*NAMES, name_rules(MULTILINGUAL, language), name_rules(OPEN_ASR, language)):
-        raise SpeechIQError(f"normalizer={kind}", "unknown", f"known are {', '.join(NAMES)}")
+        raise SpeechIQError(f"normalizer={kind}", "unknown", suggest(kind, NAMES))
     is_english = kind in ENGLISH_ONLY
     if is_english != (language == ENGLISH) and (is_english or kind.startswith(OPEN_ASR)):
         raise SpeechIQError(f"normalizer={kind}", f"not for the language {language}", "give normalizer=auto")
@@ -364,7 +364,7 @@ def _normalizer(kind: str) -> Callable[[str], str]:
     if rules == MULTILINGUAL and language in DOTTED_I:
         return lambda text: _keep_words(lower_dotted_i(text))
     if kind not in RULES:
-        raise SpeechIQError(f"normalizer={kind}", "unknown", f"known are {', '.join(RULES)}, {OPEN_ASR}-LANGUAGE")
+        raise SpeechIQError(f"normalizer={kind}", "unknown", f"{suggest(kind, RULES)}, {OPEN_ASR}-LANGUAGE")
     return _load_whisper(kind)
 
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import jiwer
 
@@ -71,54 +71,6 @@ def index_texts(pairs: Sequence[tuple[str, str]], names: Sequence[str] = ()) -> 
     references = [rows[reference] for reference, _ in pairs]
     hypotheses = [rows[hypothesis] for _, hypothesis in pairs]
     return {text: owners[text] for text in rows}, [references, hypotheses]
-
-
-class Alignment(NamedTuple):
-    """Hold the counts of one alignment; `hits` counts words of the reference. Fewer errors are less."""
-
-    errors: int
-    substitutions: int
-    deletions: int
-    insertions: int
-    hits: int
-
-    def plus(self, substitutions: int = 0, deletions: int = 0, insertions: int = 0, hits: int = 0) -> Alignment:
-        """Return the counts after one more step."""
-        step = substitutions + deletions + insertions, substitutions, deletions, insertions, hits
-        return Alignment(*map(sum, zip(self, step, strict=True)))
-
-
-def align_compounds(reference: str, hypothesis: str) -> Alignment:
-    """Return the counts of the alignment with the fewest errors.
-
-    >>> align_compounds("the white paper of today", "the whitepaper to day")
-    Alignment(errors=1, substitutions=0, deletions=1, insertions=0, hits=4)
-    """
-    spoken, written = reference.split(), hypothesis.split()
-    rows = [[Alignment(j, 0, 0, j, 0) for j in range(len(written) + 1)]]
-    for i, word in enumerate(spoken, 1):
-        row = [Alignment(i, 0, i, 0, 0)]
-        rows.append(row)
-        for j, other in enumerate(written, 1):
-            same = int(word == other)
-            choices = [
-                rows[i - 1][j - 1].plus(substitutions=1 - same, hits=same),
-                rows[i - 1][j].plus(deletions=1),
-                row[j - 1].plus(insertions=1),
-            ]
-            choices += [rows[i - count][j - 1].plus(hits=count) for count in _joined(spoken[:i], other)]
-            choices += [rows[i - 1][j - count].plus(hits=1) for count in _joined(written[:j], word)]
-            row.append(min(choices))
-    return rows[-1][-1]
-
-
-def _joined(words: Sequence[str], compound: str) -> Iterator[int]:
-    """Yield how many of the last words (two or more), joined, are the compound; at most one number."""
-    rest, count = compound, 0
-    while count < len(words) and rest and rest.endswith(words[-1 - count]):
-        rest, count = rest[: -len(words[-1 - count])], count + 1
-    if count > 1 and not rest:
-        yield count
 
 
 #: Normalizes each text of a row once, and a reference once for the systems whose rows follow each other.
@@ -167,9 +119,6 @@ def _count_repeats(phrase: Sequence[str], words: Sequence[str]) -> int:
     return most
 
 
-Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput | Alignment]
-
-
 @dataclass(frozen=True)
 class Errors:
     """Hold counts of one alignment, or the sum of several; the unit is words or characters.
@@ -210,6 +159,44 @@ class Errors:
         return count / self.reference_length if self.reference_length else math.nan
 
 
+def align_compounds(reference: str, hypothesis: str) -> Errors:
+    """Return the counts of the alignment with the fewest errors; hits are words of the reference.
+
+    >>> align_compounds("the white paper of today", "the whitepaper to day")
+    Errors(hits=4, substitutions=0, deletions=1, insertions=0)
+    """
+    hit, wrong, left_out, added = Errors(1), Errors(0, 1), Errors(0, 0, 1), Errors(0, 0, 0, 1)
+    spoken, written = reference.split(), hypothesis.split()
+    rows = [[Errors(insertions=j) for j in range(len(written) + 1)]]
+    for i, word in enumerate(spoken, 1):
+        row = [Errors(deletions=i)]
+        rows.append(row)
+        for j, other in enumerate(written, 1):
+            choices = [
+                rows[i - 1][j - 1] + (hit if word == other else wrong),
+                rows[i - 1][j] + left_out,
+                row[j - 1] + added,
+            ]
+            choices += [rows[i - count][j - 1] + Errors(hits=count) for count in _joined(spoken[:i], other)]
+            choices += [rows[i - 1][j - count] + hit for count in _joined(written[:j], word)]
+            row.append(min(choices, key=_cost))
+    return rows[-1][-1]
+
+
+def _cost(errors: Errors) -> tuple[int, ...]:
+    """Return by what an alignment is chosen: its errors, then the kinds of them."""
+    return errors.total, errors.substitutions, errors.deletions, errors.insertions, errors.hits
+
+
+def _joined(words: Sequence[str], compound: str) -> Iterator[int]:
+    """Yield how many of the last words (two or more), joined, are the compound; at most one number."""
+    rest, count = compound, 0
+    while count < len(words) and rest and rest.endswith(words[-1 - count]):
+        rest, count = rest[: -len(words[-1 - count])], count + 1
+    if count > 1 and not rest:
+        yield count
+
+
 class ErrorRate(float):
     """Hold the error rate of `errors`: a float with its counts, so that rates can be pooled.
 
@@ -227,6 +214,9 @@ class ErrorRate(float):
 
     def __reduce__(self) -> tuple[type[ErrorRate], tuple[Errors]]:
         return type(self), (self.errors,)
+
+
+Align = Callable[[str, str], jiwer.WordOutput | jiwer.CharacterOutput | Errors]
 
 
 def count_errors(reference: str, hypothesis: str, align: Align = jiwer.process_words) -> Errors:

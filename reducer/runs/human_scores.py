@@ -103,7 +103,7 @@ def read_human_scores(
     for file in files:
         rows = list(read_objects(file, FIX_SCORES))
         if not rows:
-            raise SpeechIQError(f"{str(file)!r} has no scores", fix="score some answers on the page and save them")
+            raise SpeechIQError(file, "has no scores", "score some answers on the page and save them")
         for _, where, row in rows:
             try:
                 line = msgspec.convert(row, _ScoreLine)

@@ -222,7 +222,7 @@ def read_judged(task: TaskRun) -> tuple[list[dict[str, Any]], list[JudgedRow]]:
         if (stored := read_stored(row.get("filtered_resps"))) is not None
     ]
     if not judged:
-        raise SpeechIQError(f"{str(task.samples)!r} has no judged answer in {count_of(len(rows), 'row')}", fix=FIX)
+        raise SpeechIQError(task.samples, f"has no judged answer in {count_of(len(rows), 'row')}", FIX)
     return [row for _, row in rows], judged
 
 

@@ -120,7 +120,7 @@ class TaskRun(NamedTuple):
 
 def read_results(path: Path) -> Results:
     """Read the needed keys of a results file; refuse any other file."""
-    with reading(repr(str(path)), "move it away"):
+    with reading(path, "move it away"):
         text = read_plain(path)
     try:
         results: Results = decode(text, _RESULTS)
@@ -128,7 +128,7 @@ def read_results(path: Path) -> Results:
         refuse_extremes([results.config.siq.system, *_names(results), *described])
     except ValueError as error:
         raise SpeechIQError(
-            f"{str(path)!r} is not a results file of lm-eval ({error})", fix="move it away or rerun the evaluation"
+            path, f"is not a results file of lm-eval ({error})", "move it away or rerun the evaluation"
         ) from error
     return results
 

@@ -252,9 +252,7 @@ def _list_speeds(file: Path, system: str, content: _Results) -> list[MeasuredSpe
     try:
         speeds = msgspec.convert(config.siq.speed or {}, dict[str, _Measured])
     except ValueError as error:
-        raise SpeechIQError(
-            f"{str(file)!r}", f"the recorded speed is invalid ({error})", "rerun the evaluation"
-        ) from error
+        raise SpeechIQError(file, f"the recorded speed is invalid ({error})", "rerun the evaluation") from error
     device, batch_size = (
         "" if value is None else printable(str(value)) for value in (config.siq.device, config.batch_size)
     )
@@ -355,6 +353,6 @@ def _read_runs(tasks: Iterable[TaskRun]) -> Iterator[tuple[Path, str, _Results]]
 
 def _read(results: Path) -> _Results:
     """Return what a results file says of its run; raise `ValueError` if it is another file."""
-    with reading(repr(str(results)), "make it readable"):
+    with reading(results, "make it readable"):
         text = read_plain(results)
     return decode(text, _DECODER)

@@ -114,7 +114,7 @@ def first_of(filtered: Any) -> Any:
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a sample file, numbered from 1; refuse a missing file and a line that is too long."""
-    with reading(repr(str(path)), "make it readable or move it away"), _open(path) as file:
+    with reading(path, "make it readable or move it away"), _open(path) as file:
         for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
             if len(line) == LONGEST_LINE:
                 where = f"{locate_line(path, number)} is longer than {LONGEST_LINE} bytes"
@@ -236,7 +236,7 @@ def read_sample_table(
             raise _refuse_clusters(locate_line(path, number), item[0], clusters[item[0]], str(doc.cluster))
         groups.append(fields[size : size + len(by)])
     if not rows:
-        raise SpeechIQError(f"{str(path)!r} is empty", fix="rerun this task with --log_samples")
+        raise SpeechIQError(path, "is empty", "rerun this task with --log_samples")
     about = {"item": as_column(items), "clip": as_column(item[0] for item in items)}
     about["cluster"] = as_column(map(clusters.get, about["clip"]))
     for place, name in enumerate(by):
@@ -280,11 +280,11 @@ def join_clusters(tables: Iterable[SampleTable], clusters: dict[str, str] | None
     for table in tables:
         for clip, cluster in zip(table["clip"], table["cluster"], strict=True):
             if cluster is not None and joined.setdefault(clip, cluster) != cluster:
-                raise _refuse_clusters(repr(str(table.task.samples)), clip, joined[clip], cluster)
+                raise _refuse_clusters(table.task.samples, clip, joined[clip], cluster)
     return joined
 
 
-def _refuse_clusters(where: str, clip: str, cluster: str, other: str) -> SpeechIQError:
+def _refuse_clusters(where: object, clip: str, cluster: str, other: str) -> SpeechIQError:
     """Return the error for a clip whose rows name two clusters."""
     return SpeechIQError(
         where,

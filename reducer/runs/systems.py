@@ -235,7 +235,7 @@ def _read_system(
         items = seen.setdefault(level, set())
         if twice := items.intersection(table["item"]):
             raise SpeechIQError(
-                f"{str(task.samples)!r}",
+                task.samples,
                 f"{show_item(min(twice))} of system {name!r} was already scored by another {level} task",
                 "score only one of the two tasks",
             )

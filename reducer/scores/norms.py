@@ -287,9 +287,9 @@ def read_norms(place: str | Path) -> Norms:
     try:
         norms = msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Norms)
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"{str(path)!r} has no valid norms ({error})", fix=ADVICE_NORMS) from error
+        raise SpeechIQError(path, f"has no valid norms ({error})", ADVICE_NORMS) from error
     if fault := _find_fault(norms, content_sha256(content)):
-        raise SpeechIQError(f"{str(path)!r} has no valid norms ({fault})", fix=ADVICE_NORMS)
+        raise SpeechIQError(path, f"has no valid norms ({fault})", ADVICE_NORMS)
     return norms
 
 

@@ -244,12 +244,12 @@ def _choose_target(folder: Path, path: Path, source: Path, plans: Sequence[Judgi
 
 
 def _read_results(path: Path) -> dict[str, Any]:
-    with reading(repr(str(path)), ADVICE):
+    with reading(path, ADVICE):
         text = read_plain(path)
     try:
         return decode(text, _OBJECT)
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} is not a results file of lm-eval ({error})", fix=ADVICE) from error
+        raise SpeechIQError(path, f"is not a results file of lm-eval ({error})", ADVICE) from error
 
 
 def _new_results(target: Target, tasks: Sequence[Rejudged]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def confirm(path: Path) -> dict[str, Any]:
     rows = _read_review(path)
     if missing := [number for number, row in rows.items() if row.verdict is None]:
         raise SpeechIQError(
-            f"{str(path)!r}",
+            path,
             f"{len(missing)} of {len(rows)} lines have no verdict, the first at "
             f"line {', '.join(map(str, missing[:FIRST]))}",
             f"fill in {' or '.join(VERDICTS)}",
@@ -133,7 +133,7 @@ def read_confirmed(path: Path) -> ConfirmedSet:
     try:
         rows = msgspec.convert(content.get("questions"), list[_InSet])
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"{str(path)!r} has a question that cannot be read ({error})", fix=ADVICE_SET) from error
+        raise SpeechIQError(path, f"has a question that cannot be read ({error})", ADVICE_SET) from error
     confirmed = ConfirmedSet({(row.id, row.question_id): Confirmed(row.asked, row.verdict) for row in rows})
     confirmed.sha256 = content_sha256(content)
     return confirmed
@@ -189,7 +189,7 @@ def _read_review(path: Path) -> dict[int, _Review]:
         if (first := seen.setdefault(item, number)) != number:
             raise SpeechIQError(where, f"{show_item(item)} is a duplicate of line {first}", "delete one of the two")
     if not rows:
-        raise SpeechIQError(f"{str(path)!r} has no line to confirm", fix=ADVICE_REVIEW)
+        raise SpeechIQError(path, "has no line to confirm", ADVICE_REVIEW)
     return rows
 
 

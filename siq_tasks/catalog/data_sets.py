@@ -13,7 +13,7 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists
 from speechiq.core.ids import check_plain, complete_ids
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.metrics.settings import read_record
 from speechiq.siq_tasks.index import HERE, LEVELS, ONE_TASK, RECORDING, data_sets, read_index, read_task, resolve_folder
 from speechiq.siq_tasks.loaders.question_columns import Columns
@@ -37,11 +37,8 @@ def read_one_task(dataset: str) -> tuple[Path, dict[str, Any]]:
         return found.file, check_task(found.file, found.task)
     for file in sorted(Path(dataset).glob(ONE_TASK)) if exists(Path(dataset)) else ():
         return file, check_task(file)
-    raise SpeechIQError(
-        dataset,
-        "no such data set",
-        f"{did_you_mean(dataset, data_sets())}known are {', '.join(data_sets())}, and folders that `siq data new` made",
-    )
+    fix = f"{suggest(dataset, data_sets())}, and folders that `siq data new` made"
+    raise SpeechIQError(dataset, "no such data set", fix)
 
 
 def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]:

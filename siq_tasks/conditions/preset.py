@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.metrics.judge.settings import EXACT_MATCH
 
 #: The key of metadata that names a preset.
@@ -54,8 +54,7 @@ def list_presets() -> list[str]:
 def read_preset(name: str) -> Preset:
     """Return a preset, or refuse an unknown one."""
     if name not in list_presets():
-        fix = f"{did_you_mean(name, list_presets())}known are {', '.join(list_presets())}"
-        raise SpeechIQError(f"--metadata {PRESET}={name:.80}", "unknown", fix)
+        raise SpeechIQError(f"--metadata {PRESET}={name:.80}", "unknown", suggest(name, list_presets()))
     return msgspec.yaml.decode(FOLDER.joinpath(f"_{name}.yaml").read_bytes(), type=Preset)
 
 

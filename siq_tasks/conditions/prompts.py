@@ -18,7 +18,7 @@ from msgspec import Meta
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.yaml_text import read_mapping_file
 from speechiq.core.prompt import AUDIO, PROMPTS, OwnPrompts
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.engines.languages import ENGLISH, KEY, OWN, PROMPT_LANGUAGE, read_language
 from speechiq.engines.options import Options
 from speechiq.metrics.letters.options import LETTERS, NONE_OPTION
@@ -76,8 +76,7 @@ def read_prompt_file(name: str) -> dict[str, str]:
     content = read_mapping_file(option, name, FORM)
     for key, text in content.items():
         if key not in PLACEHOLDERS:
-            near = did_you_mean(str(key), PLACEHOLDERS)
-            raise SpeechIQError(option, f"unknown prompt {key!r:.80}", f"{near}known are {', '.join(PLACEHOLDERS)}")
+            raise SpeechIQError(option, f"unknown prompt {key!r:.80}", suggest(key, PLACEHOLDERS))
         if not isinstance(text, str) or not text.strip():
             raise SpeechIQError(f"{option}: {key}", "not a text", "write one, or leave it out")
         _check_prompt(f"{option}: {key}", key, text)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn
 from msgspec import Meta
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Text
 
@@ -133,11 +133,7 @@ def _parse_step(step: str, condition: str) -> Step:
         )
     kind = match["kind"]
     if kind not in KINDS:
-        raise SpeechIQError(
-            f"condition={condition}",
-            f"unknown condition {kind!r}",
-            f"{did_you_mean(kind, KINDS)}known are {', '.join(KINDS)}",
-        )
+        raise SpeechIQError(f"condition={condition}", f"unknown condition {kind!r}", suggest(kind, KINDS))
     return KINDS[kind].parse(step, match["value"] or "", match["strength"] or "")
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import PACKAGE
+from speechiq.core.suggestions import suggest
 from speechiq.metrics.columns import OWN
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.translation import fill_instruction
@@ -147,5 +148,5 @@ def _read_wordings(metadata: Mapping[str, Any]) -> tuple[Sequence[str], str | in
 def _read_file(name: str) -> tuple[str, ...]:
     known = sorted(file.stem for file in FOLDER.glob("*.txt"))
     if name not in known:
-        raise SpeechIQError("metadata.instructions", f"{name!r:.80} is unknown", f"known are {', '.join(known)}")
+        raise SpeechIQError("metadata.instructions", f"{name!r:.80} is unknown", suggest(name, known))
     return tuple(FOLDER.joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines())

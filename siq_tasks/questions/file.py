@@ -222,7 +222,7 @@ def write_template(path: Path, clips: Sequence[Mapping[str, Any]]) -> None:
 def refuse_special(path: Path) -> None:
     """Refuse the path of a new question file that is a folder, a pipe or a device."""
     if exists(path) and not path.is_file():
-        raise SpeechIQError(f"{str(path)!r} is a folder, a pipe or a device", fix="name a file")
+        raise SpeechIQError(path, "is a folder, a pipe or a device", "name a file")
 
 
 def join_questions(

@@ -107,16 +107,16 @@ class Import:
 def read_released(path: Path) -> Released:
     """Read a released file; refuse one that is cut off, has another form, or has no entries."""
     fix = "give a JSON list of objects with gold and qa (question, options, correct answer)"
-    with reading(repr(str(path))):
+    with reading(path):
         content = read_plain(path)
     try:
         entries = decode(content, _ENTRIES)
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"{str(path)!r} does not hold released questions ({error})", fix=fix) from error
+        raise SpeechIQError(path, f"does not hold released questions ({error})", fix) from error
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r} is not whole JSON ({error})", fix="download it again") from error
+        raise SpeechIQError(path, f"is not whole JSON ({error})", "download it again") from error
     if not entries:
-        raise SpeechIQError(f"{str(path)!r} has no entries", fix=fix)
+        raise SpeechIQError(path, "has no entries", fix)
     return Released(entries, hashlib.sha256(content).hexdigest())
 
 

@@ -11,7 +11,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -159,13 +159,12 @@ class WritingPlan:
     seed: int = 0
 
 
-@dataclass
-class Outcome:
+class Outcome(NamedTuple):
     """Hold the result of a run: lines of the file, failed attempts by reason, and the number of requested answers."""
 
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    failures: Counter[str] = field(default_factory=Counter)
-    asked: int = 0
+    rows: list[dict[str, Any]]
+    failures: Counter[str]
+    asked: int
 
 
 class CostEstimate:
@@ -212,8 +211,7 @@ def write_missing(
     for row in kept:
         rows[row["id"]].append(row)
     places = {clip["id"]: place * PER_CLIP for place, clip in enumerate(clips)}
-    outcome, answers = Outcome(), StoredAnswers(answers_of(output))
-    todo = list_unfinished(clips, kept)
+    answers, todo = StoredAnswers(answers_of(output)), list_unfinished(clips, kept)
 
     def finish(clip: Mapping[str, Any]) -> tuple[list[dict[str, Any]], Counter[str]]:
         try:
@@ -232,13 +230,13 @@ def write_missing(
                 f"{failure}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
                 f"{count_of(len(answers), 'answer')} cached in {answers.folder}: run the same command again to continue"
             ) from failure
-    for clip, (lines, failures) in zip(todo, written, strict=True):
+    failures: Counter[str] = Counter()
+    for clip, (lines, failed) in zip(todo, written, strict=True):
         rows[clip["id"]] = lines
-        outcome.failures += failures
-    outcome.rows = [row for clip in clips for row in rows[clip["id"]]]
-    outcome.asked = answers.asked
-    file.write_questions(output, outcome.rows)
-    return outcome
+        failures += failed
+    complete = [row for clip in clips for row in rows[clip["id"]]]
+    file.write_questions(output, complete)
+    return Outcome(complete, failures, answers.asked)
 
 
 def _write_clip(

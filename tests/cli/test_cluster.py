@@ -69,7 +69,7 @@ def test_a_plan_that_is_missing_or_no_yaml_is_one_line(write, tmp_path):
     }.items():
         tmp_path.joinpath("plan.yaml").write_text(text)
         error = refusal("launch", "--on", "local", "plan.yaml")
-        assert error.startswith("'plan.yaml' is not a plan") and fault in error
+        assert error.startswith("'plan.yaml': is not a plan") and fault in error
 
 
 def test_the_commands_of_a_shard_have_all_options_of_the_plan(write):
@@ -171,7 +171,7 @@ def test_a_record_of_something_else_is_one_line(write, tmp_path):
     pytest.importorskip("submitit")
     tmp_path.joinpath("out", "jobs").mkdir(parents=True)
     tmp_path.joinpath("out", "jobs", "jobs.json").write_text("{}")
-    assert "jobs.json: cannot be read" in refusal("launch", write(), "--on", "local")
+    assert "jobs.json': cannot be read" in refusal("launch", write(), "--on", "local")
 
 
 @pytest.fixture

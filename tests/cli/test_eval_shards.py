@@ -81,7 +81,7 @@ def test_a_shard_with_other_options_than_the_others_is_one_line(instant, tmp_pat
 def test_a_record_of_shards_that_is_damaged_is_one_line(instant, tmp_path):
     siq("eval", "good", "-o", tmp_path, "--shard", "1/2")
     next(tmp_path.glob("shards/*.json")).write_text("{")
-    assert "json: cannot be read" in refusal("eval", "good", "-o", tmp_path, "--shard", "2/2")
+    assert "json': cannot be read" in refusal("eval", "good", "-o", tmp_path, "--shard", "2/2")
 
 
 def test_the_log_of_a_shard_shows_how_far_it_is(instant, tmp_path, monkeypatch):

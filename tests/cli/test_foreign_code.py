@@ -37,11 +37,11 @@ doc_to_target: "{{question}}"
 FOLDERS = {
     "a function beside the file": (
         TASK + "process_docs: !function own.call\n",
-        "mine.yaml: !function own.call is code that does not come with speechiq; add --allow-code",
+        "mine.yaml': !function own.call is code that does not come with speechiq; add --allow-code",
     ),
     "a class in an include of an include": (
         "include: parts/one.yaml\ntask: theirs\n",
-        "_two.yaml: !function own.Thing",
+        "_two.yaml': !function own.Thing",
     ),
     "a loader": (TASK + "custom_dataset: !function own.call\n", "!function own.call"),
     "a filter": (TASK + "filter_list: [{name: a, filter: [{function: !function own.Thing}]}]\n", "!function own.Thing"),

@@ -106,4 +106,4 @@ def test_judged_scores_are_a_suite_of_their_own(tables):
 
 def test_an_unknown_form_and_a_missing_file_are_refused(tables):
     assert "did you mean table? known are table" in refusal("import", "tables", "words.csv")
-    assert refusal("import", "table", "none.csv") == "none.csv: no such file; correct the path"
+    assert refusal("import", "table", "none.csv") == "'none.csv': no such file; correct the path"

@@ -106,7 +106,7 @@ def test_a_quote_that_is_not_closed_is_named_and_not_spoken(tmp_path):
 
 def test_of_two_commands_with_one_output_the_second_says_that_it_is_written(tmp_path):
     with (
-        pytest.raises(SpeechIQError, match="out: another command has written it meanwhile; use that folder, or name"),
+        pytest.raises(SpeechIQError, match="out': another command has written it meanwhile; use that folder, or name"),
         complete_folder(tmp_path / "out"),
         complete_folder(tmp_path / "out") as first,
     ):

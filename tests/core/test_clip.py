@@ -150,7 +150,7 @@ def test_a_clip_that_cannot_be_decoded_is_refused_by_name(tmp_path, spoil, messa
     file = tmp_path / "a.wav"
     clip = write_tone(file)
     spoil(file)
-    with pytest.raises(SpeechIQError, match=rf"a\.wav: .*{message}"):
+    with pytest.raises(SpeechIQError, match=rf"a\.wav'?: .*{message}"):
         clip.source.check(0.0, 1.0)
 
 

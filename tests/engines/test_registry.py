@@ -58,11 +58,11 @@ def test_a_missing_program_is_named_with_its_installation(monkeypatch):
     assert all(backend.installation == PROGRAMS[backend.program] for backend in voices)
 
 
-def test_a_missing_package_is_named_and_each_engine_with_packages_has_an_extra():
-    backend = Backend("asr", "other", "other_engine:OtherASR", "NAME", ("other_package", "json"), "other")
-    assert backend.missing() == ["other_package"] and backend.example == "other:NAME"
+def test_a_missing_package_is_named_and_each_engine_with_a_package_has_an_extra():
+    backend = Backend("asr", "other", "other_engine:OtherASR", "NAME", "other-package")
+    assert backend.missing() == ["other-package"] and backend.example == "other:NAME"
     assert {backend.kind for backend in BACKENDS} == set(KINDS)
-    assert all(bool(backend.packages) == bool(backend.extra) for backend in BACKENDS)
+    assert all(bool(backend.package) == bool(backend.extra) for backend in BACKENDS)
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "new_engine.md"

@@ -246,8 +246,8 @@ def results_of(task: str, rows: int) -> tuple[dict, dict]:
 @pytest.mark.parametrize(
     ("size", "message"),
     [
-        (100, r"results_.*\.json: was not written to its end .*free disk space .*answers come from the response cache"),
-        (1500, r"samples_siq_x_.*\.jsonl: has 2 of 3 rows"),
+        (100, r"results_.*\.json': was not written to its end .*free disk space .*answers come from the response"),
+        (1500, r"samples_siq_x_.*\.jsonl': has 2 of 3 rows"),
     ],
 )
 def test_a_disk_that_is_full_ends_the_run(tmp_path, size, message, monkeypatch):

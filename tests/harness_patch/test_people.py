@@ -79,7 +79,7 @@ def test_what_is_missing_is_counted_and_a_clip_that_was_not_played_is_not_heard(
     ],
 )
 def test_what_a_person_cannot_have_answered_is_refused(letters, asked, fault, tmp_path):
-    with pytest.raises(SpeechIQError, match=rf"ana.jsonl: {fault}"):
+    with pytest.raises(SpeechIQError, match=rf"ana.jsonl': {fault}"):
         People(save(tmp_path, letters)).check(asked, 5)
 
 

@@ -21,6 +21,8 @@ from tests.records import named
 class Writes:
     """A model that answers each prompt with fixed texts."""
 
+    hears = True
+
     def __init__(self):
         self.log = []
 

@@ -159,7 +159,10 @@ def test_a_transcript_of_another_process_is_kept_once_and_silence_is_never_trans
 
 
 BAD = {
-    "an engine": ({"reply_asr": "sphinx:en"}, "reply_asr=sphinx:en: no recognizer engine 'sphinx'; known are "),
+    "an engine": (
+        {"reply_asr": "sphinx:en"},
+        "reply_asr=sphinx:en: no recognizer engine 'sphinx'; did you mean pocketsphinx",
+    ),
     "a model": ({"reply_asr": "demo:no-such"}, "demo:no-such: no such demo model"),
     "no name": ({"reply_asr": ""}, "reply_asr=: not a text"),
     "references": ({"reply_asr": "gold:"}, "reply_asr=gold:: does not listen to audio"),

@@ -93,7 +93,7 @@ def test_a_set_that_cannot_be_measured_is_named_before_compute(spoken, row, mess
 
 
 def test_texts_that_were_not_spoken_yet_are_a_missing_table(own_cache):
-    with pytest.raises(SpeechIQError, match=r"oasst/metadata\.jsonl: no such file; .*`siq data speak`"):
+    with pytest.raises(SpeechIQError, match=r"oasst/metadata\.jsonl': no such file; .*`siq data speak`"):
         load("siq_oasst_distance")
 
 

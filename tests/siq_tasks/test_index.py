@@ -193,10 +193,10 @@ def write(folder, text):
         ("a: " + "x" * LARGEST, f"more than {LARGEST} bytes"),
         ("include: siq_x_remember.yaml", "include: siq_x_remember.yaml includes this file; remove one include"),
         ("include: [1]", r"include: \[1\] is not the name of a file, or a list of names"),
-        ("include: [a.yaml]", r"a\.yaml: no such task file"),
-        ("include: nowhere.yaml", r"nowhere\.yaml: no such task file"),
+        ("include: [a.yaml]", r"a\.yaml': no such task file"),
+        ("include: nowhere.yaml", r"nowhere\.yaml': no such task file"),
         ("include: ../..", "no such task file"),
-        ("task: x", r"siq_x_remember\.yaml: metadata: None is not a mapping"),
+        ("task: x", r"siq_x_remember\.yaml': metadata: None is not a mapping"),
         (TASK.format(loader=OURS, metadata="{1: 2}"), r"metadata: {1: 2} is not"),
         (TASK.format(loader=OURS, metadata="{level: remember}"), r"metadata\.dataset: None is not a plain name"),
         (TASK.format(loader=OURS, metadata="{dataset: ../../x}"), r"metadata\.dataset: '\.\./\.\./x' is not a plain"),
@@ -215,7 +215,7 @@ def test_a_task_file_that_cannot_be_is_named_with_its_key(tmp_path, text, messag
 def test_files_that_include_each_other_are_named(tmp_path):
     tmp_path.joinpath("a.yaml").write_text("include: b.yaml")
     tmp_path.joinpath("b.yaml").write_text("include: a.yaml")
-    with pytest.raises(SpeechIQError, match=r"b\.yaml: include: a\.yaml includes this file; remove one include"):
+    with pytest.raises(SpeechIQError, match=r"b\.yaml': include: a\.yaml includes this file; remove one include"):
         read_task(tmp_path / "a.yaml")
 
 

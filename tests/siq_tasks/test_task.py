@@ -99,6 +99,21 @@ def test_a_task_with_a_condition_of_its_own_refuses_another(manager):
         load_task("siq_demo_noisy_phone_apply", condition="white@0dB")
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"level": "rember"}, r"metadata\.level: 'rember' is not one of .*; did you mean remember\? correct it"),
+        ({"task_type": "spoken_choise"}, r"metadata\.task_type: 'spoken_choise' is .*; did you mean spoken_choice\?"),
+        ({"measure": {"column": "we"}}, r"metadata\.measure\.column: 'we' is not one of wer, .*; did you mean wer\?"),
+        ({"measure": {"direction": "lower"}}, r"metadata\.measure\.column: None is not one of wer, .*; correct it"),
+    ],
+)
+def test_an_unknown_type_or_measure_is_refused_before_docs_are_loaded(changed, message):
+    config = load_yaml(SUITE / "demo" / "siq_demo_remember.yaml", resolve_func=True)
+    with pytest.raises(SpeechIQError, match=message):
+        speech_task.resolve_task(config | changed)
+
+
 def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):
     copy = shutil.copytree(SUITE / "demo", tmp_path / "demo")
     monkeypatch.setattr(bundled, "PACKAGE", tmp_path)

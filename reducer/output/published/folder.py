@@ -78,7 +78,7 @@ def write_results(drafts: Sequence[ResultDraft], root: Path) -> Iterator[Path]:
     for drafted, folder in places:
         for path in list_below(folder) if exists(folder) else ():
             if not _is_part_of(drafted, path, path.relative_to(folder).as_posix()):
-                raise SpeechIQError(f"{str(path)!r}", "has other content than this result", "move its folder away")
+                raise SpeechIQError(path, "has other content than this result", "move its folder away")
     for drafted, folder in places:
         for name, content in _list_files(drafted).items():
             write_whole(folder / name, content, OWN_FILE, make_folders=True)
@@ -115,7 +115,7 @@ def write_norms(norms: Norms, root: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         siq_norms.write_norms(norms, path)
     elif siq_norms.read_norms(path).sha256 != norms.sha256:
-        raise SpeechIQError(f"{str(path)!r}", f"other norms than {norms.title}", "give them the next edition")
+        raise SpeechIQError(path, f"other norms than {norms.title}", "give them the next edition")
 
 
 def refuse_other_content(root: Path) -> None:
@@ -123,7 +123,7 @@ def refuse_other_content(root: Path) -> None:
     for path in sorted(root.iterdir()) if is_folder(root) else []:
         if path.name != NORMS and not is_of_desktop(path.name) and not [*path.glob(f"*/{FILE}")]:
             raise SpeechIQError(
-                f"{str(root)!r}", f"holds something else than results ({path.name!r})", "name an empty or new folder"
+                root, f"holds something else than results ({path.name!r})", "name an empty or new folder"
             )
 
 
@@ -138,7 +138,7 @@ def read_result(folder: Path) -> Result:
     try:
         return msgspec.convert({key: content[key] for key in content if key not in ("schema", "version")}, Result)
     except msgspec.ValidationError as error:
-        raise SpeechIQError(f"{str(path)!r}", f"is not a result ({error})", AGAIN) from error
+        raise SpeechIQError(path, f"is not a result ({error})", AGAIN) from error
 
 
 def read_folder(root: Path) -> list[Published]:
@@ -149,7 +149,7 @@ def read_folder(root: Path) -> list[Published]:
     """
     folders = [file.parent for depth in ("", "*/", "*/*/") for file in root.glob(f"{depth}{FILE}")]
     if not folders:
-        raise SpeechIQError(f"{str(root)!r}", f"has no result ({FILE})", "give the folder of `siq publish runs`")
+        raise SpeechIQError(root, f"has no result ({FILE})", "give the folder of `siq publish runs`")
     published = [Published(folder, read_result(folder)) for folder in folders]
     return sorted(published, key=lambda each: (each.result.system, each.result.date))
 
@@ -184,11 +184,11 @@ def read_declarations(given: Path | None, folder: Path, systems: Collection[str]
             TEMPLATES.joinpath(DECLARATION).read_text(encoding="utf-8").replace("systems: {}\n", f"systems:\n{names}")
         )
         write_whole(path, content.encode(), OWN_FILE, make_folders=True)
-        raise SpeechIQError(f"{str(path)!r}", "was missing and is written now", fix)
+        raise SpeechIQError(path, "was missing and is written now", fix)
     declared = read_declaration(path, systems)
     for system, declaration in declared.items():
         if missing := find_missing(declaration):
-            raise SpeechIQError(f"{str(path)!r}", f"{' and '.join(missing)} not declared for {system}", fix)
+            raise SpeechIQError(path, f"{' and '.join(missing)} not declared for {system}", fix)
     return declared
 
 
@@ -200,18 +200,18 @@ def read_declaration(path: Path, systems: Collection[str]) -> dict[str, Declarat
             that is not published.
     """
     fix = "write it like the file of `siq publish init`"
-    with reading(repr(str(path)), "make it readable"):
+    with reading(path, "make it readable"):
         text = read_plain(path, LARGEST_DECLARATION)
     try:
         content = msgspec.convert(load_yaml(text) or {}, _DeclarationFile)
         if unknown := sorted(content.systems.keys() - set(systems)):
             near = did_you_mean(unknown[0], systems)
-            raise SpeechIQError(f"{str(path)!r}", f"no system {unknown[0]!r} in these runs", f"{near}{fix}")
+            raise SpeechIQError(path, f"no system {unknown[0]!r} in these runs", f"{near}{fix}")
         return {
             system: msgspec.convert(content.all | content.systems.get(system, {}), Declaration) for system in systems
         }
     except ValueError as error:
-        raise SpeechIQError(f"{str(path)!r}", f"not a declaration ({error})", fix) from error
+        raise SpeechIQError(path, f"not a declaration ({error})", fix) from error
 
 
 def find_missing(declaration: Declaration) -> list[str]:
@@ -231,7 +231,7 @@ def write_repository(folder: Path) -> list[Path]:
     """
     files = {folder / place: TEMPLATES.joinpath(template).read_text() for template, place in PLACES.items()}
     if present := next(filter(exists, files), None):
-        raise SpeechIQError(f"{str(present)!r}", "exists", "name a new folder, or move it away")
+        raise SpeechIQError(present, "exists", "name a new folder, or move it away")
     for path, text in files.items():
         content = text.replace("{version}", version("speechiq"))
         write_whole(path, content.encode(), OWN_FILE, make_folders=True)

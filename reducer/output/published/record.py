@@ -83,17 +83,17 @@ def unpack_rows(path: Path, about: RowFile) -> bytes:
         SpeechIQError: The file cannot be read, or has other bytes than `about` says.
     """
     if about.bytes > LARGEST:
-        raise SpeechIQError(f"{str(path)!r}", f"rows of {about.bytes} bytes, above {LARGEST}", "publish fewer rows")
+        raise SpeechIQError(path, f"rows of {about.bytes} bytes, above {LARGEST}", "publish fewer rows")
     try:
         with open_plain(path) as file, gzip.GzipFile(fileobj=file) as unpacked:
             content = unpacked.read(about.bytes + 1)
     except (OSError, EOFError, gzip.zlib.error) as error:  # type: ignore[attr-defined]  # gzip imports zlib
-        raise SpeechIQError(f"{str(path)!r}", f"cannot be read as gzip ({error})", "publish the runs again") from error
+        raise SpeechIQError(path, f"cannot be read as gzip ({error})", "publish the runs again") from error
     if len(content) != about.bytes:
         size = f"more than {about.bytes}" if len(content) > about.bytes else str(len(content))
-        raise SpeechIQError(f"{str(path)!r}", f"has {size} bytes of rows, not {about.bytes}", "publish the runs again")
+        raise SpeechIQError(path, f"has {size} bytes of rows, not {about.bytes}", "publish the runs again")
     if hashlib.sha256(content).hexdigest() != about.sha256:
-        raise SpeechIQError(f"{str(path)!r}", "rows with another sha256 than recorded", "publish the runs again")
+        raise SpeechIQError(path, "rows with another sha256 than recorded", "publish the runs again")
     return content
 
 

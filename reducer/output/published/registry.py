@@ -69,7 +69,7 @@ def check_results_folder(root: Path) -> Registry:
     systems = [folder for folder in _list_folders(root, strays) if folder.name != NORMS]
     folders = [date for system in systems for date in _list_folders(system, strays)]
     if not folders and not strays:
-        raise SpeechIQError(f"{str(root)!r}", "has no results", "give the folder of `siq publish runs`")
+        raise SpeechIQError(root, "has no results", "give the folder of `siq publish runs`")
     norms = _read_norms(root, strays)
     checked = over_cores(lambda folder: check_registry(folder, norms), folders, worth_it=len(folders) >= MANY_RESULTS)
     results = [*progress_bar(checked, total=len(folders), verb="checking", unit="result")]
@@ -83,14 +83,14 @@ def read_sound(root: Path) -> Registry:
     registry = check_results_folder(root)
     if registry.faults:
         faults = f"{count_of(len(registry.faults), 'fault')}, such as {registry.faults[0]}"
-        raise SpeechIQError(f"{str(root)!r}", faults, "see `siq publish check`, and go on without it")
+        raise SpeechIQError(root, faults, "see `siq publish check`, and go on without it")
     return registry
 
 
 def _list_folders(folder: Path, strays: list[SpeechIQError]) -> Iterator[Path]:
     """Yield the folders in a folder, and add an error for everything else, such as a link."""
     if not is_folder(folder):
-        raise SpeechIQError(f"{str(folder)!r}", "not a folder", "give the folder of `siq publish runs`")
+        raise SpeechIQError(folder, "not a folder", "give the folder of `siq publish runs`")
     try:
         paths = sorted(folder.iterdir())
     except OSError as error:

@@ -192,7 +192,7 @@ def refuse_other_site(output: Path, *, force: bool) -> None:
     for path in sorted(output.rglob("*")) if is_folder(output) else []:
         place = path.relative_to(output).as_posix()
         if place not in (*PAGES, SHARED, SYSTEMS) and not FILES.fullmatch(place) and not is_of_desktop(path.name):
-            raise SpeechIQError(f"{str(output)!r}", f"holds something else ({place!r})", "name an empty or new folder")
+            raise SpeechIQError(output, f"holds something else ({place!r})", "name an empty or new folder")
     refuse_to_overwrite(output / INDEX, force)
 
 

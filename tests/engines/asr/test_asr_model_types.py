@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
@@ -19,6 +17,7 @@ from tests.engines import tiny
 from tests.engines.opener import open_engine
 from tests.engines.tiny_recognizers import save
 from tests.records import texts
+from tests.runs import evaluate
 
 pytestmark = pytest.mark.slow
 
@@ -67,10 +66,8 @@ def test_each_kind_finds_its_engine_and_transcripts_do_not_depend_on_the_batch(s
 
 @pytest.mark.parametrize("kind", ["moonshine", "parakeet_tdt"])
 def test_each_kind_runs_in_lm_eval_under_one_spec(saved, kind):
-    results = simple_evaluate(
-        model="hf-audio", model_args={"pretrained": f"{saved(kind)}+{LLM}"}, tasks=["siq_demo_remember"],
-        task_manager=TaskManager(include_defaults=False), device="cpu", limit=2, bootstrap_iters=0,
-    )  # fmt: skip
+    system = {"pretrained": f"{saved(kind)}+{LLM}"}
+    results = evaluate("hf-audio", ["siq_demo_remember"], model_args=system, limit=2)
     assert results["results"]["siq_demo_remember"]["wer,transcript"] > 0
 
 

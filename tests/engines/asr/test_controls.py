@@ -3,12 +3,11 @@
 import json
 
 import pytest
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.asr.controls import TranscriptFile
 from speechiq.siq_tasks.catalog.data_sets import list_clips
+from tests import runs
 from tests.engines.opener import open_engine
 from tests.records import named, texts
 
@@ -16,10 +15,7 @@ LLM = "demo:SmolLM2-135M-Instruct"
 
 
 def evaluate(*tasks, **system):
-    results = simple_evaluate(
-        model="hf-audio", model_args=system, tasks=[f"siq_demo_{task}" for task in tasks], device="cpu",
-        task_manager=TaskManager(include_defaults=False), bootstrap_iters=0,
-    )  # fmt: skip
+    results = runs.evaluate("hf-audio", [f"siq_demo_{task}" for task in tasks], model_args=system)
     return {name: value for scores in results["results"].values() for name, value in scores.items()}
 
 
@@ -63,9 +59,9 @@ FIRST = b'{"id": "b", "text": "x"}\n'
     ("name", "content", "message"),
     [
         *(("mine.jsonl", FIRST + line.encode(), f"mine.jsonl' line 2{fault}") for line, fault in LINES.items()),
-        ("hyp.trn", b"so it goes (a)", "hyp.trn: not one of .*; give a CSV, TSV or JSONL file with the columns id"),
-        ("text", b"", "text: has no rows; give a CSV"),
-        ("text", "é a".encode("latin-1"), "text: not UTF-8"),
+        ("hyp.trn", b"so it goes (a)", "hyp.trn': not one of .*; give a CSV, TSV or JSONL file with the columns id"),
+        ("text", b"", "text': has no rows; give a CSV"),
+        ("text", "é a".encode("latin-1"), "text': not UTF-8"),
         ("mine.csv", b"id,text,ID\na,yes,b\n", "mine.csv line 1: columns 1 and 3 have the same name, 'ID'; rename"),
     ],
 )

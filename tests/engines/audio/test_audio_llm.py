@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 import soundfile
 import torch
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 from transformers import (
     AutoModelForMultimodalLM,
     AutoModelForSeq2SeqLM,
@@ -26,6 +24,7 @@ from speechiq.core.prompt import Prompt
 from speechiq.core.usage import recording, usage
 from speechiq.engines.audio import hf as audio_llm
 from speechiq.engines.audio.hf import AudioLLM
+from tests import runs
 from tests.engines import tiny
 from tests.engines.opener import open_engine
 from tests.records import texts
@@ -88,11 +87,7 @@ def load(folder, **options):
 
 
 def evaluate(system, **options):
-    tasks, manager = ["siq_demo_remember", "siq_demo_apply"], TaskManager(include_defaults=False)
-    return simple_evaluate(
-        model="hf-audio", model_args=system, tasks=tasks, task_manager=manager, device="cpu", bootstrap_iters=0,
-        **options,
-    )  # fmt: skip
+    return runs.evaluate("hf-audio", ["siq_demo_remember", "siq_demo_apply"], model_args=system, **options)
 
 
 def test_timed_answers_are_those_of_batches_and_each_encodes_its_clip(checkpoint, clips):

@@ -5,8 +5,6 @@ from itertools import chain, count
 
 import pytest
 import torch
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from speechiq.core.errors import SpeechIQError
@@ -15,6 +13,7 @@ from speechiq.engines._shared.remote import PROBE
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.systems.build import build_system
+from tests import runs
 from tests.engines.opener import open_engine
 from tests.engines.text.test_lm_eval_text import ASKED, GREEDY, SAMPLED, SEEDS, copy_checkpoint
 from tests.served import transformers_serve
@@ -43,10 +42,7 @@ def build(spec, **options):
 def evaluate(server, limit, **options):
     """Run the harness with a cascade that ends at the server."""
     system = {"pretrained": "gold+openai:m", "llm_base_url": server.url}
-    return simple_evaluate(
-        model="hf-audio", model_args=system, tasks=["siq_demo_apply"], device="cpu", limit=limit, bootstrap_iters=0,
-        task_manager=TaskManager(include_defaults=False), **options,
-    )  # fmt: skip
+    return runs.evaluate("hf-audio", ["siq_demo_apply"], model_args=system, limit=limit, **options)
 
 
 def test_a_server_that_does_not_sample_is_refused_before_it_gives_one_answer_five_times():

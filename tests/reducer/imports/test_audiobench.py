@@ -93,17 +93,17 @@ def test_an_odd_row_is_yielded_with_what_it_has(tmp_path):
         (
             "calls.json",
             {"details": []},
-            "calls.json: not a log of AudioBench; name files that end in _wer_score.json, _j",
+            "calls.json': not a log of AudioBench; name files that end in _wer_score.json, _j",
         ),
         ("a_wer_score.txt", {"sample_wer": []}, "not a log of AudioBench; name files"),
-        ("a_wer_score.json", {"wer": 0.1}, "a_wer_score.json: no rows in 'sample_wer'; name a log with rows"),
+        ("a_wer_score.json", {"wer": 0.1}, "a_wer_score.json': no rows in 'sample_wer'; name a log with rows"),
         (
             "a_gpt4o_judge_score.json",
             {"details": []},
-            "a_gpt4o_judge_score.json: no rows in 'details'; name a log with",
+            "a_gpt4o_judge_score.json': no rows in 'details'; name a log with",
         ),
-        ("a_wer_score.json", '{"sample_wer": [', r"a_wer_score.json: not a log of AudioBench \(.*\); name a whole log"),
-        ("a_wer_score.json", {"sample_wer": 3}, r"a_wer_score.json: not a log of AudioBench \(.*\); name a whole log"),
+        ("a_wer_score.json", '{"sample_wer": [', r"a_wer_score.json': not a log of AudioBench \(.*\); name a whole"),
+        ("a_wer_score.json", {"sample_wer": 3}, r"a_wer_score.json': not a log of AudioBench \(.*\); name a whole log"),
     ],
 )
 def test_a_file_that_is_no_log_is_refused(tmp_path, name, content, message):

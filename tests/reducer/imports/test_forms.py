@@ -61,7 +61,7 @@ def test_a_folder_may_have_references_and_hypotheses(tmp_path):
 def test_a_folder_without_such_files_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     assert not timed_words.CTM.fits(tmp_path)
-    with pytest.raises(SpeechIQError, match=f"{tmp_path.name}: no file in it is of the form ctm; name the files"):
+    with pytest.raises(SpeechIQError, match=f"{tmp_path.name}': no file in it is of the form ctm; name the files"):
         [*timed_words.CTM.read([tmp_path])]
 
 

@@ -320,7 +320,7 @@ def test_a_form_is_known_by_its_name_and_its_files(tmp_path, monkeypatch):
         choose_form("table", [tmp_path / "none.csv"])
     other = FORMS["table"].__class__("other", "", lambda path: False, FORMS["table"].read)
     monkeypatch.setitem(FORMS, "other", other)
-    with pytest.raises(SpeechIQError, match=r"mine.csv: not of the form other; write siq import table"):
+    with pytest.raises(SpeechIQError, match=r"mine.csv': not of the form other; write siq import table"):
         choose_form("other", [table])
 
 

@@ -72,10 +72,10 @@ def test_ids_without_a_partner_are_yielded_with_what_they_have(tmp_path):
         ),
         (
             {"ref": REFERENCE, "hyp": "a b\nc d"},
-            "hyp: none of its ids is in .*ref: 'c' here, 'utt1' there; name a pair",
+            "hyp': none of its ids is in .*ref: 'c' here, 'utt1' there; name a pair",
         ),
-        ({"ref": REFERENCE, "hyp": "\n"}, "hyp: has no rows"),
-        ({"ref": "", "hyp": REFERENCE}, "ref: has no rows"),
+        ({"ref": REFERENCE, "hyp": "\n"}, "hyp': has no rows"),
+        ({"ref": "", "hyp": REFERENCE}, "ref': has no rows"),
     ],
 )
 def test_files_that_are_no_pair_are_refused(tmp_path, files, message):

@@ -114,8 +114,8 @@ def test_lengths_that_are_no_numbers_are_none(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "m.json: has no rows; name a file with a line per clip"),
-        (" \n\n", "m.json: has no rows; name a file with a line per clip"),
+        ("", "m.json': has no rows; name a file with a line per clip"),
+        (" \n\n", "m.json': has no rows; name a file with a line per clip"),
         (
             '{"audio_filepath": "a.wav", "text": "b"}',
             "m.json line 1: no column 'pred_text'; it has audio_filepath, text",
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_manifest_is_refused(tmp_path, content, message, form)
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     assert not NEMO.fits(tmp_path) and not NEMO.fits(tmp_path / "m.json")
-    with pytest.raises(SpeechIQError, match=r"m.json: cannot be read \(No such file or directory\); correct the path"):
+    with pytest.raises(SpeechIQError, match=r"m.json': cannot be read \(No such file or directory\); correct the path"):
         read(tmp_path / "m.json")
 
 

@@ -103,9 +103,9 @@ def test_without_a_file_named_ref_the_first_has_the_references(tmp_path):
         ({"a.stm": REFERENCE, "b.ctm": "f 1 * * <ALT_BEGIN>"}, "b.ctm line 1: runs from nan to nan"),
         (
             {"a.stm": REFERENCE, "b.ctm": "f 1 0 1 a"},
-            "b.ctm: no word is in a segment of .*a pair; they are about call, ta",
+            "b.ctm': no word is in a segment of .*a pair; they are about call, ta",
         ),
-        ({"a.stm": REFERENCE, "b.ctm": ""}, "b.ctm: has no rows"),
+        ({"a.stm": REFERENCE, "b.ctm": ""}, "b.ctm': has no rows"),
     ],
 )
 def test_files_that_are_no_pair_are_refused(tmp_path, files, message):

@@ -187,7 +187,7 @@ BAD = [
 def test_a_file_that_is_not_of_lm_eval_or_that_nothing_can_use(tmp_path, text):
     path = tmp_path / "results_2025-01-01T00-00-00.json"
     path.write_text(text)
-    assert refusal(tmp_path).startswith(f"{str(path)!r} is not a results file of lm-eval")
+    assert refusal(tmp_path).startswith(f"{str(path)!r}: is not a results file of lm-eval")
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "a\ud800b", "x" * 300])
@@ -310,7 +310,7 @@ def test_truncated_and_empty_samples(tmp_path):
     message = refusal(tmp_path)
     assert message.startswith(f"{str(path)!r} line 4 is not a whole JSON object") and "cut off" in message
     path.write_text("")
-    assert refusal(tmp_path).startswith(f"{str(path)!r} is empty")
+    assert refusal(tmp_path).startswith(f"{str(path)!r}: is empty")
 
 
 def test_files_of_2_gb_are_refused_without_being_read(tmp_path):

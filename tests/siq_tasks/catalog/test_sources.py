@@ -162,7 +162,7 @@ def test_sets_that_are_not_on_the_hub_say_where_they_are(hub, tmp_path, monkeypa
     assert siq("data", "check", "siq_demo") == "demo: its clips are in the package\n"
     assert not hub.requests
     monkeypatch.chdir(tmp_path)
-    assert "oasst/metadata.jsonl: no such file" in check("siq_oasst")
+    assert "oasst/metadata.jsonl': no such file" in check("siq_oasst")
     (tmp_path / "audio").mkdir()
     tmp_path.joinpath("audio", "a.wav").write_bytes(encode(1.0))
     tmp_path.joinpath("texts.csv").write_text("audio,text\na.wav,Good morning.\n")

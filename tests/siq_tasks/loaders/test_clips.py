@@ -181,10 +181,10 @@ def test_folders_of_save_to_disk_are_read(own_cache, tmp_path):
     for name in ("one", "two"):
         (clip,) = prepare(dataset="own", dataset_path=str(tmp_path / name), subset="all").clips
         assert (clip["text"], clip["duration"]) == ("one two", 1)
-    with pytest.raises(SpeechIQError, match=r"two: no split 'tset'; it has dev, test; did you mean test"):
+    with pytest.raises(SpeechIQError, match=r"two': no split 'tset'; it has dev, test; did you mean test"):
         prepare(dataset="own", dataset_path=str(tmp_path / "two"), split="tset", subset="all")
     next(tmp_path.joinpath("one").glob("*.arrow")).unlink()
-    with pytest.raises(SpeechIQError, match=r"one: cannot be loaded .*; save it again with save_to_disk"):
+    with pytest.raises(SpeechIQError, match=r"one': cannot be loaded .*; save it again with save_to_disk"):
         prepare(dataset="own", dataset_path=str(tmp_path / "one"), subset="all")
 
 
@@ -198,8 +198,8 @@ def write_equal_columns(file):
         ("a.wav", lambda file: file.write_bytes(encode(1.0)), "has files, but no table of them; .*`siq data new`"),
         ("metadata.csv", lambda file: file.write_text("file_name,text\n"), "name its table: --metadata data"),
         ("test.parquet", lambda file: Dataset.from_dict({"text": []}).to_parquet(str(file)), "have no rows"),
-        ("test.parquet", lambda file: file.touch(), r"test\.parquet: not a parquet file"),
-        ("test.parquet", write_equal_columns, r"test\.parquet: the column 'text' occurs twice; rename or remove one"),
+        ("test.parquet", lambda file: file.touch(), r"test\.parquet': not a parquet file"),
+        ("test.parquet", write_equal_columns, r"test\.parquet': the column 'text' occurs twice; rename or remove one"),
     ],
 )
 def test_a_folder_that_cannot_be_loaded_says_what_is_wrong_in_it(own_cache, tmp_path, name, write, message):

@@ -100,7 +100,7 @@ def test_a_clip_has_the_groups_of_its_columns(own_cache, tmp_path, columns, fiel
 @pytest.mark.parametrize(
     ("columns", "genders", "message"),
     [
-        ("gendre", GENDERS, "m.csv: no column 'gendre'; it has audio, text, gender, room; did you mean gender?"),
+        ("gendre", GENDERS, "m.csv': no column 'gendre'; it has audio, text, gender, room; did you mean gender?"),
         ("gender", ("male",) * 4, "m.csv, gender: all 4 clips have the group 'male'; name a column with several"),
         ("gender", ("male", "", "female", "male"), "m.csv row 1: gender is ''; write one in every row"),
         ("text", GENDERS, "metadata.group_columns: 'text' is a field of every doc; choose another name"),
@@ -183,7 +183,7 @@ def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"cluster_column": "debate"}, "m.csv: no column 'debate'; it has audio, text, id, speaker"),
+        ({"cluster_column": "debate"}, "m.csv': no column 'debate'; it has audio, text, id, speaker"),
         ({"cluster_column": 5}, "cluster_column=5: not a text; give one"),
         ({"cluster_column": "speaker", "speakers": ("ann", "", "bob")}, "m.csv row 1: speaker is '', not a text"),
         ({"cluster_column": "speaker", "speakers": ("ann",) * 3}, "cluster_column: speaker: all 3 clips are in"),

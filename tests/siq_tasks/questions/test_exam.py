@@ -66,7 +66,7 @@ def test_what_was_saved_is_found_by_clip_and_content(tmp_path):
 )
 def test_another_version_of_the_set_is_refused_with_the_clip(clip, question, options, fault, tmp_path):
     saved = read_saved(write(tmp_path, TEXT, LETTER))
-    with pytest.raises(SpeechIQError, match=rf"ana.jsonl: {fault}.*; run the tasks, settings and --limit of the exam"):
+    with pytest.raises(SpeechIQError, match=rf"ana.jsonl': {fault}.*; run the tasks, settings and --limit of the exam"):
         saved.find_letter(clip, question, options)
 
 

@@ -157,7 +157,7 @@ def test_locate_prefers_the_file_named_then_the_users(tmp_path, monkeypatch):
     other.with_suffix(".csv").touch()
     assert find_questions("nowhere", str(other)) == other.with_suffix(".csv")
     other.touch()
-    with pytest.raises(SpeechIQError, match=r"other\.csv: questions are in other\.jsonl too; remove one of the two"):
+    with pytest.raises(SpeechIQError, match=r"other\.csv': questions are in other\.jsonl too; remove one of the two"):
         find_questions("nowhere", str(other))
     other.with_suffix(".csv").unlink()
     assert find_questions("nowhere", str(other)) == other
