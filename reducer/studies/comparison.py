@@ -217,10 +217,8 @@ def comparison_content(comparison: Comparison) -> dict[str, Any]:
         return difference.map(sign).record | {"better": comparison.name_of(difference.side)}
 
     conflicts = [row.key for row in comparison.conflicts]
-    apart = ("levels", "raw", "required")
-    fields = {name: value for name, value in comparison._asdict().items() if name not in apart}
+    fields = {name: value for name, value in comparison._asdict().items() if name not in ("levels", "raw")}
     return fields | {
-        "asked": comparison.required,
         "measures": {level: measure.record for level, measure in measures.items()},
         "scores": {level: record(gap, measures[level].sign) for level, gap in comparison.raw.items()},
         "z": {level: record(gap) for level, gap in comparison.z.items()},
