@@ -1,16 +1,18 @@
 """Load a `transformers` checkpoint only while its stage works, by options that are the same for every stage."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import torch
 from msgspec import Meta
-from transformers import BitsAndBytesConfig, GenerationConfig, PreTrainedConfig, PreTrainedModel
+from transformers import BitsAndBytesConfig, GenerationConfig, PreTrainedConfig
 from transformers import logging as transformers_logging
 
 from speechiq.core.batches import needing_memory
@@ -22,6 +24,9 @@ from speechiq.core.files.plain import expand
 from speechiq.core.suggestions import missing
 from speechiq.engines.base import Engine, Setup
 from speechiq.engines.options import Options, only_given
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 log = logging.getLogger(__name__)
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
@@ -161,7 +166,7 @@ class ModelLifetime(Generic[Loaded]):
                 self._opened = None
 
 
-class Checkpoint(ModelLifetime[PreTrainedModel]):
+class Checkpoint(ModelLifetime["PreTrainedModel"]):
     """Load and describe the checkpoint of one stage; the model is loaded in inference mode.
 
     Args:
