@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.plain import LARGEST, read_plain, reading, stream_lines, write_whole
+from speechiq.core.files.plain import LARGEST, locate_line, read_plain, reading, stream_lines, write_whole
 
 Form = TypeVar("Form")
 MakeObject = Callable[[list[tuple[str, Any]]], dict[str, Any]]
@@ -178,7 +178,7 @@ def read_objects(path: Path, fix: str, largest: int | None = LARGEST) -> Iterato
 
 
 def _read_object(path: Path, number: int, line: str, fix: str) -> Line:
-    where = f"{str(path)!r} line {number}"
+    where = locate_line(path, number)
     try:
         row = decode_edited(line.encode())
     except ValueError as error:

@@ -133,6 +133,11 @@ def append_plain(path: Path, *, new: bool) -> BinaryIO:
     return _refuse_special(file)
 
 
+def locate_line(path: Path, number: int) -> str:
+    """Return the place of a line in words, for messages."""
+    return f"{str(path)!r} line {number}"
+
+
 def refuse_to_overwrite(path: Path, force: bool) -> None:
     """Refuse to overwrite a file without `--force`."""
     if exists(path) and not force:

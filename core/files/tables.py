@@ -10,7 +10,7 @@ from typing import Any
 
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import Line, read_objects
-from speechiq.core.files.plain import LARGEST, is_file, read_lines, reading, stream_lines
+from speechiq.core.files.plain import LARGEST, is_file, locate_line, read_lines, reading, stream_lines
 from speechiq.core.ids import compose
 from speechiq.core.suggestions import did_you_mean
 
@@ -70,7 +70,7 @@ def _read_separated(file: Path, separators: str, largest: int | None) -> Iterato
             continue
         if not header:
             separators = max(separators, key=QUOTED.sub("", line).count)
-        where = f"{file} line {number}"
+        where = locate_line(file, number)
         fields = _read_line(line, separators, where)
         if not any(field.strip() for field in fields):
             continue
@@ -197,7 +197,7 @@ def _read_plain(file: Path) -> Iterator[Line]:
         return
     for number, line in enumerate(lines, 1):
         if parts := line.strip().split(maxsplit=1):
-            yield Line(number, f"{file} line {number}", {"id": parts[0], "text": "".join(parts[1:])})
+            yield Line(number, locate_line(file, number), {"id": parts[0], "text": "".join(parts[1:])})
 
 
 def _rename(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _read_system(path: Path, reference: Path, lines: dict[str, tuple[str, str]])
             "name a pair",
         )
     for missing in (clip for clip in lines if clip not in seen):
-        yield OutputRow(f"{path} at {lines[missing][0]}", system, missing, reference=lines[missing][1])
+        yield OutputRow(f"{str(path)!r} at {lines[missing][0]}", system, missing, reference=lines[missing][1])
 
 
 def _name_system(path: Path) -> str:

@@ -15,7 +15,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import Line, decode
-from speechiq.core.files.plain import is_file, is_folder, is_of_desktop, open_plain, reading
+from speechiq.core.files.plain import is_file, is_folder, is_of_desktop, locate_line, open_plain, reading
 from speechiq.core.files.tables import read_number
 
 #: Bytes of the longest line that is read.
@@ -116,7 +116,7 @@ def read_text_lines(path: Path) -> Iterator[tuple[str, str]]:
     is_empty = True
     with reading(path), open_plain(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST + 1), b""), 1):
-            where = f"{path} line {number}"
+            where = locate_line(path, number)
             text = _decode_line(line, where, "utf-8-sig" if number == 1 else "utf-8")
             if text.strip():
                 is_empty = False

@@ -180,7 +180,7 @@ def _join(parts: list[tuple[float, str]]) -> str:
 def _make_row(path: Path, segment: TimedSegment, system: str, transcript: str | None) -> OutputRow:
     """Return the row of a segment; without a transcript if the system wrote nothing about its recording."""
     return OutputRow(
-        f"{path} at {segment.where}",
+        f"{str(path)!r} at {segment.where}",
         system,
         f"{segment.waveform}-{segment.channel}-{segment.begin:g}-{segment.end:g}",
         reference=segment.words,

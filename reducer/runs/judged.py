@@ -10,9 +10,10 @@ import msgspec
 from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, decode, shorten
+from speechiq.core.files.plain import locate_line
 from speechiq.metrics.judge.rubric import read_rubric, shipped_rubrics
 from speechiq.reducer.runs.results_file import TaskRun
-from speechiq.reducer.runs.samples import first_of, locate_line, read_sample_rows
+from speechiq.reducer.runs.samples import first_of, read_sample_rows
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import find_tasks
 

@@ -17,7 +17,7 @@ import numpy as np
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, may_be_extreme, refuse_extremes
-from speechiq.core.files.plain import open_plain, reading
+from speechiq.core.files.plain import locate_line, open_plain, reading
 from speechiq.metrics.judge.rubric import MEANING
 from speechiq.metrics.letters.options import DERIVED, tally_letters
 from speechiq.reducer.runs.measure import Category
@@ -154,11 +154,6 @@ def refuse_line(path: Path, number: int, needs: str, error: Exception, fix: str 
     return SpeechIQError(
         f"{locate_line(path, number)} is not a whole JSON object (the file may be cut off)", error, RERUN
     )
-
-
-def locate_line(path: Path, number: int) -> str:
-    """Return the place of a line in words, for messages."""
-    return f"{str(path)!r} line {number}"
 
 
 def show_item(item: Item) -> str:

@@ -13,6 +13,7 @@ import jiwer
 import msgspec
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.files.plain import locate_line
 from speechiq.metrics.letters.options import LETTERS
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.judged import read_stored
@@ -21,7 +22,6 @@ from speechiq.reducer.runs.samples import (
     Doc,
     Name,
     TextRow,
-    locate_line,
     read_sample_rows,
     read_text_rows,
     show_item,

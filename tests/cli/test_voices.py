@@ -98,7 +98,7 @@ def test_plain_lines_and_csv_are_read(tmp_path, name, content, ids):
 def test_a_quote_that_is_not_closed_is_named_and_not_spoken(tmp_path):
     file = tmp_path / "texts.csv"
     file.write_text('id,text\na,"Yes.\nb,No.\n')
-    assert "texts.csv line 2: a double quote is not closed" in refused_by(
+    assert "texts.csv' line 2: a double quote is not closed" in refused_by(
         "speak", file, "--voice", "flite:slt", "-o", tmp_path / "out"
     )
     assert not tmp_path.joinpath("out").exists()

@@ -135,7 +135,7 @@ def test_a_file_with_other_columns_is_refused(tmp_path):
     path = write(tmp_path, [{"doc_id": 0, "target": "a"}])
     assert not LM_EVAL.fits(path)
     with pytest.raises(
-        SpeechIQError, match=f"{LM_EVAL_NAME} line 1: no column 'filtered_resps'; it has doc_id, target; n"
+        SpeechIQError, match=f"{LM_EVAL_NAME}' line 1: no column 'filtered_resps'; it has doc_id, target; n"
     ):
         read(path)
 

@@ -139,7 +139,7 @@ def test_judged_scores_are_shares_of_the_highest(tmp_path):
     (task,) = read(tmp_path / "runs").values()
     assert (task.suite, task.level) == ("imported", "judged")
     assert read_sample_table(task).numbers["judge"].tolist() == [0.8, 0.1]
-    fault = "s0.csv line 2: score 4 is outside 0 to 1; give the best one as --highest-score"
+    fault = "s0.csv' line 2: score 4 is outside 0 to 1; give the best one as --highest-score"
     with pytest.raises(SpeechIQError, match=fault):
         take(tmp_path, rows, output="other")
 
@@ -150,7 +150,7 @@ def test_a_transcript_beside_several_questions_counts_once(tmp_path):
     assert written.levels == ["remember", "apply"] and written.clips == 1
     tasks = read(tmp_path / "runs")
     assert len(rows_of(tasks["calls_remember"])) == 1 and len(rows_of(tasks["calls_apply"])) == 3
-    with pytest.raises(SpeechIQError, match=r"line 4: clip 'calls/a' of system 's0' is in .*s0.csv line 2 already"):
+    with pytest.raises(SpeechIQError, match=r"line 4: clip 'calls/a' of system 's0' is in .*s0.csv' line 2 already"):
         take(tmp_path, [*rows[:2], rows[2] | {"transcript": "so"}], output="other")
 
 

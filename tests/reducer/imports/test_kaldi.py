@@ -16,7 +16,7 @@ def read(*paths):
 def test_a_pair_of_files(tmp_path):
     reference, hypothesis = write_each(tmp_path, {"ref": REFERENCE, "hyp_whisper-v3.5": "utt2 see\n\nutt1\tGood day\n"})
     rows = [*FORM.read([hypothesis, reference])]
-    assert [row.where for row in rows] == [f"{hypothesis} line 1", f"{hypothesis} line 3"]
+    assert [row.where for row in rows] == [f"'{hypothesis}' line 1", f"'{hypothesis}' line 3"]
     assert read(hypothesis, reference) == [
         ("whisper-v3.5", "utt2", "see you", "see"),
         ("whisper-v3.5", "utt1", "good day", "Good day"),
@@ -56,7 +56,7 @@ def test_ids_without_a_partner_are_yielded_with_what_they_have(tmp_path):
     paths = write_each(tmp_path, {"ref": REFERENCE, "hyp_a": "utt3 hello\nutt2\n"})
     rows = [*FORM.read(paths)]
     assert read(*paths) == [("a", "utt3", None, "hello"), ("a", "utt2", "see you", ""), ("a", "utt1", "good day", None)]
-    assert rows[-1].where == f"{paths[1]} at {paths[0]} line 1"
+    assert rows[-1].where == f"'{paths[1]}' at '{paths[0]}' line 1"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_ids_without_a_partner_are_yielded_with_what_they_have(tmp_path):
         ),
         (
             {"ref": REFERENCE + "utt1 again", "hyp": REFERENCE},
-            "ref line 3: the id 'utt1' occurs in .*ref line 1 too; rem",
+            "ref' line 3: the id 'utt1' occurs in .*ref' line 1 too; rem",
         ),
         (
             {"ref": REFERENCE, "hyp": "a b\nc d"},

@@ -32,7 +32,7 @@ def test_a_row_of_the_leaderboard(tmp_path):
     first, second = read(path)
     assert (first.system, first.clip, first.category) == ("openai-whisper-tiny", "one", "hf-audio-esb_ami_test")
     assert (first.reference, first.transcript, first.duration) == ("Good day.", "good day", 2.5)
-    assert first.where == f"{path} line 1" and first.cluster is None
+    assert first.where == f"'{path}' line 1" and first.cluster is None
     assert (second.clip, second.duration) == ("sample_1", None)
 
 
@@ -84,7 +84,7 @@ def test_chunks_are_joined_by_their_index(tmp_path):
         "one two",
         7.5,
     )
-    assert (first.clip, first.transcript, first.where) == ("call1", "just one", f"{path} line 2")
+    assert (first.clip, first.transcript, first.where) == ("call1", "just one", f"'{path}' line 2")
 
 
 @pytest.mark.parametrize("indices", [[0, 2], [1, 2], [0, 0], [0, None], [0, "1"], [0, [1]], [0, True]])
@@ -118,11 +118,11 @@ def test_lengths_that_are_no_numbers_are_none(tmp_path):
         (" \n\n", "m.json': has no rows; name a file with a line per clip"),
         (
             '{"audio_filepath": "a.wav", "text": "b"}',
-            "m.json line 1: no column 'pred_text'; it has audio_filepath, text",
+            "m.json' line 1: no column 'pred_text'; it has audio_filepath, text",
         ),
-        ('\n{"pred_text": "a"}', "m.json line 2: no column 'text'; it has pred_text; .*a manifest with predictions"),
-        ('{"text": "\N{LATIN SMALL LETTER E WITH ACUTE}"}'.encode("latin-1"), "m.json line 1: not UTF-8 .*; save the"),
-        ('{"text": "a"}'.encode("utf-16"), "m.json line 1: not UTF-8 .*; save the file in UTF-8"),
+        ('\n{"pred_text": "a"}', "m.json' line 2: no column 'text'; it has pred_text; .*a manifest with predictions"),
+        ('{"text": "\N{LATIN SMALL LETTER E WITH ACUTE}"}'.encode("latin-1"), "m.json' line 1: not UTF-8 .*; save the"),
+        ('{"text": "a"}'.encode("utf-16"), "m.json' line 1: not UTF-8 .*; save the file in UTF-8"),
     ],
 )
 @pytest.mark.parametrize("form", [OPENASR, NEMO])

@@ -37,7 +37,7 @@ def test_words_go_to_the_segment_that_has_their_middle(tmp_path, capsys):
     assert {row.system for row in rows} == {"whisper"}
     assert [row.cluster for row in rows] == ["call", "call", "call", "talk"]
     assert rows[0].groups == {"speaker": "anna", "label": "o,f0,female"} and rows[2].groups == {"speaker": "carl"}
-    assert rows[0].where == f"{words} at {reference} line 2" and rows[1].duration == 3.5
+    assert rows[0].where == f"'{words}' at '{reference}' line 2" and rows[1].duration == 3.5
     assert (
         capsys.readouterr().err == f"siq: {words}: 1 of 6 words are in no segment of the references and are left out\n"
     )
@@ -89,18 +89,18 @@ def test_without_a_file_named_ref_the_first_has_the_references(tmp_path):
         ({"a.ctm": WORDS}, r"a.ctm: no references \(.stm\) beside it; name the references"),
         (
             {"a.stm": "f 1 x 0\n", "b.ctm": WORDS},
-            "a.stm line 1: has 4 fields; write waveform channel speaker begin end",
+            "a.stm' line 1: has 4 fields; write waveform channel speaker begin end",
         ),
         (
             {"a.stm": "f 1 x 2 1 a", "b.ctm": WORDS},
-            "a.stm line 1: runs from 2.0 to 1.0; write seconds, the end not befo",
+            "a.stm' line 1: runs from 2.0 to 1.0; write seconds, the end not befo",
         ),
-        ({"a.stm": "f 1 x 0 inf a", "b.ctm": WORDS}, "a.stm line 1: runs from 0.0 to inf"),
+        ({"a.stm": "f 1 x 0 inf a", "b.ctm": WORDS}, "a.stm' line 1: runs from 0.0 to inf"),
         (
             {"a.stm": REFERENCE, "b.ctm": "f 1 0 1"},
-            "b.ctm line 1: has 4 fields; write waveform channel begin duration w",
+            "b.ctm' line 1: has 4 fields; write waveform channel begin duration w",
         ),
-        ({"a.stm": REFERENCE, "b.ctm": "f 1 * * <ALT_BEGIN>"}, "b.ctm line 1: runs from nan to nan"),
+        ({"a.stm": REFERENCE, "b.ctm": "f 1 * * <ALT_BEGIN>"}, "b.ctm' line 1: runs from nan to nan"),
         (
             {"a.stm": REFERENCE, "b.ctm": "f 1 0 1 a"},
             "b.ctm': no word is in a segment of .*a pair; they are about call, ta",

@@ -22,7 +22,7 @@ def test_a_judged_answer(tmp_path):
     path = write(tmp_path, [make_row(score=["4", "5", "4"]), make_row(reference="dog", score=["Yes", "yes", "No."])])
     first, second = FORM.read([path])
     assert (first.system, first.clip, first.question_id) == ("qwen2", "1", "1")
-    assert (first.category, first.where) == ("commoneval-test", f"{path} line 1")
+    assert (first.category, first.where) == ("commoneval-test", f"'{path}' line 1")
     assert (first.question, first.key, first.answer) == ("What barks?", None, "A dog barks.")
     assert (first.score, second.score, second.key) == (pytest.approx(13 / 15), 1.0, "dog")
 
