@@ -23,7 +23,7 @@ from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.core.usage import current_clock, measured, timed, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
 from speechiq.engines._shared.checkpoint_writer import ANSWER, ModelInputs, stream_to_clock
@@ -166,7 +166,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
             raise SpeechIQError(
                 f"{self.checkpoint.prefix}speaker={speaker}",
                 f"{self.checkpoint.name} has no such speaker",
-                f"{did_you_mean(speaker, known)}it has {', '.join(known)}",
+                suggest(speaker, known),
             )
 
     def _answer(

@@ -24,7 +24,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, is_file
 from speechiq.core.files.yaml_text import load_yaml
 from speechiq.core.recordings.audio_file import file_sha256
-from speechiq.core.suggestions import PROGRAMS, did_you_mean
+from speechiq.core.suggestions import PROGRAMS, did_you_mean, suggest
 from speechiq.engines._shared.speech import as_speech, speak_line
 from speechiq.engines.base import Setup, SpeechEngine
 from speechiq.engines.options import UNIT, Options, only_given
@@ -134,7 +134,7 @@ class ProgramSpeech(SpeechEngine):
             known = self.row.voices.read(self.path)
             if self.model not in known:
                 files = f", or give a file {self.row.voice_file}" if self.row.voice_file else ""
-                fix = f"{did_you_mean(self.model, known)}there are {', '.join(known)}{files}"
+                fix = f"{suggest(self.model, known)}{files}"
                 raise SpeechIQError(self.name, "no such voice", fix)
         _, plus, variant = self.model.partition("+")
         if plus and self.row.variants:

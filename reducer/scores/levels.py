@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.reducer.runs.measure import Category, read_category
 from speechiq.siq_tasks.index import TEMPLATES, read_task
 
@@ -83,4 +83,4 @@ def choose_categories(
 
 def _refuse_unknown(where: str, name: str, known: Collection[str]) -> None:
     if name not in known:
-        raise SpeechIQError(f"{where} {name!r}", fix=f"{did_you_mean(name, known)}choose from {', '.join(known)}")
+        raise SpeechIQError(f"{where} {name!r}", fix=suggest(name, known))

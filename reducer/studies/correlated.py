@@ -13,7 +13,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.texts import read_clip_transcripts
 from speechiq.reducer.scores.scoreboard import Scoreboard
@@ -169,9 +169,7 @@ def read_ranks(file: Path, systems: Sequence[str]) -> dict[str, dict[str, float]
         where = f"{file} row {number}"
         name = read_field(row, SYSTEM, where)
         if name not in systems:
-            raise SpeechIQError(
-                where, f"no run of system {name!r}", f"{did_you_mean(name, systems)}systems are {', '.join(systems)}"
-            )
+            raise SpeechIQError(where, f"no run of system {name!r}", suggest(name, systems))
         if name in ranks[columns[0]]:
             raise SpeechIQError(where, f"duplicate system {name!r}", "delete one of the rows")
         for column in columns:

@@ -16,7 +16,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.systems import System
@@ -49,7 +49,7 @@ def _count_learned(systems: Iterable[System], sets: Iterable[str], clean: Collec
     by_name = {system.name: system for system in systems}
     for name in clean:
         if name not in by_name:
-            fix = f"{did_you_mean(name, by_name)}choose from {', '.join(by_name)}"
+            fix = suggest(name, by_name)
             raise SpeechIQError(f"--clean {name}", "no system of these runs has this name", fix)
     texts = {name: _read_texts(system) for name, system in by_name.items()}
     learned: dict[tuple[str, str], Mapping[str, Cell]] = {}

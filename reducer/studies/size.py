@@ -16,7 +16,7 @@ import numpy as np
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import read_number
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import did_you_mean, suggest
 from speechiq.reducer.runs.run_record import SYSTEM, read_declared, read_parameters
 from speechiq.reducer.scores.draws import Clips
 from speechiq.reducer.scores.scale import MEAN, POINTS
@@ -125,7 +125,7 @@ def _read_size(kind: str, value: Any, where: str) -> float:
 def check_kind(kind: str, declared: Declared) -> None:
     """Raise a `SpeechIQError` for an unknown kind of size, and for one that only a table can declare without one."""
     if kind not in KINDS:
-        raise SpeechIQError(f"--by {kind}", "no size", f"{did_you_mean(kind, KINDS)}choose from {', '.join(KINDS)}")
+        raise SpeechIQError(f"--by {kind}", "no size", suggest(kind, KINDS))
     if kind != PARAMETERS and not any(kind in sizes for sizes in declared.values()):
         raise SpeechIQError(f"--by {kind}", "no system declares it", f"add the column {kind} to the table of --sizes")
 

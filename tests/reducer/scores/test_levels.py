@@ -107,14 +107,14 @@ def test_norms_keep_to_their_measure(runs):
         (
             ["remember=wer_basc"],
             None,
-            "unknown column 'wer_basc'; did you mean wer_basic? choose from wer, wer_basic",
+            "unknown column 'wer_basc'; did you mean wer_basic? known are wer, wer_basic",
         ),
         (["rember=wer"], None, "unknown level 'rember'; did you mean remember?"),
         (["apply"], None, "no LEVEL=COLUMN; write one such as apply=acc"),
         (["acc_strict"], None, "no LEVEL=COLUMN; write one such as apply=acc_strict"),
         (["apply=acc", "apply=acc_strict"], None, "--metrics names acc and acc_strict for level apply: choose one"),
         (["apply=acc"], "remember", "level apply is not among --levels remember"),
-        ([], "", "unknown level ''; choose from remember, understand, apply"),
+        ([], "", "unknown level ''; known are remember, understand, apply"),
     ],
 )
 def test_what_is_unknown_is_refused(measures, asked, message):

@@ -177,7 +177,7 @@ def test_a_page_has_both(both, tmp_path, open_page):
     ("arguments", "message"),
     [
         (["--levels", "nombres"], "--levels nombres: unknown level 'nombres'; did you mean numbers?"),
-        (["--metrics", "names=hit"], "--metrics names=hit: unknown column 'hit'; choose from missed"),
+        (["--metrics", "names=hit"], "--metrics names=hit: unknown column 'hit'; known are missed"),
         (["--weights", "equal"], "--weights equal: only SIQ has this option, and these runs have only suite keywords"),
         (["--norms", "demo"], "--norms demo: only SIQ has this option"),
     ],

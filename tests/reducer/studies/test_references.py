@@ -135,4 +135,4 @@ def test_without_clean_systems_there_is_the_rate_alone(tmp_path):
 
 def test_a_clean_system_that_is_not_there_is_refused(tmp_path):
     message = refusal("paper", "references", write(tmp_path / "runs"), "--clean", "s9")
-    assert message.startswith("--clean s9: no system of these runs has this name; choose from s0, s1, s2")
+    assert message.startswith("--clean s9: no system of these runs has this name; known are s0, s1, s2")
