@@ -130,7 +130,7 @@ def test_controls_are_planned_for_only_without_other_systems(runs, tmp_path):
         (["--difference", 150], "--difference 150: two systems cannot differ so much in Understand (sim. %); give"),
         (["--power", 80], "--power 80: not a probability above 0.05, the error rate of the test, and below 1; did you"),
         (["--power", 0], "--power 0: not a probability"),
-        (["--levels", "aply"], "unknown level 'aply'; did you mean apply? choose from remember, understand, apply"),
+        (["--levels", "aply"], "unknown level 'aply'; did you mean apply? known are remember, understand, apply"),
         (["--pair", "good", "org/bda"], "'org/bda' is in no system's name: did you mean org/bad? write enough of"),
         (["--pair", "good", "org/good"], "--pair good org/good: both are 'org/good'; name two systems"),
         (["-o", "o.pdf"], "--output o.pdf: its ending names no format"),

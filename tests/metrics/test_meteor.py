@@ -114,10 +114,10 @@ def test_the_table_and_its_license_can_be_made_again(debian_wordnet):
 
 
 def test_the_script_refuses_files_of_another_wordnet(tmp_path):
-    with pytest.raises(SpeechIQError, match=r"data\.noun: no such file; name the folder usr/share/wordnet"):
+    with pytest.raises(SpeechIQError, match=r"data\.noun': no such file; name the folder usr/share/wordnet"):
         make(tmp_path)
     tmp_path.joinpath("data.noun").write_text("another\n")
-    with pytest.raises(SpeechIQError, match=r"data\.noun: not that of wordnet-base 1:3\.0-37"):
+    with pytest.raises(SpeechIQError, match=r"data\.noun': not that of wordnet-base 1:3\.0-37"):
         make(tmp_path)
 
 

@@ -62,7 +62,7 @@ FIRST = b'{"id": "b", "text": "x"}\n'
         ("hyp.trn", b"so it goes (a)", "hyp.trn': not one of .*; give a CSV, TSV or JSONL file with the columns id"),
         ("text", b"", "text': has no rows; give a CSV"),
         ("text", "é a".encode("latin-1"), "text': not UTF-8"),
-        ("mine.csv", b"id,text,ID\na,yes,b\n", "mine.csv line 1: columns 1 and 3 have the same name, 'ID'; rename"),
+        ("mine.csv", b"id,text,ID\na,yes,b\n", "mine.csv' line 1: columns 1 and 3 have the same name, 'ID'; rename"),
     ],
 )
 def test_what_is_not_a_file_of_transcripts_is_named_before_anything_runs(tmp_path, name, content, message):
