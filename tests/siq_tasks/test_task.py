@@ -121,7 +121,7 @@ def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatc
     assert manager.load("siq_demo_apply")["tasks"]
     copy.joinpath("clips", "kennedy.ogg").write_bytes(b"")
     with pytest.raises(
-        SpeechIQError, match=r"clips/kennedy\.ogg: its sha256 is not [0-9a-f]{12}\.\.\., the file has changed"
+        SpeechIQError, match=r"clips/kennedy\.ogg': its sha256 is not [0-9a-f]{12}\.\.\., the file has changed"
     ):
         manager.load("siq_demo_apply")
 
