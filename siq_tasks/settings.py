@@ -162,7 +162,8 @@ def read_task_type(metadata: Mapping[str, Any]) -> TaskType:
     """Return the type of a task; a task that names no known type is refused."""
     if (task_type := find_task_type(metadata)) is not None:
         return task_type
-    key, name = "task_type" if "task_type" in metadata else "level", name_task_type(metadata)
+    name = name_task_type(metadata)
+    key = "task_type" if "task_type" in metadata else "level"
     near = did_you_mean(str(name), TASK_TYPES)
     fault = f"{name!r:.80} is not one of {', '.join(TASK_TYPES)}"
     raise SpeechIQError(f"metadata.{key}", fault, f"{near}correct it")

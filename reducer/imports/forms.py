@@ -5,7 +5,7 @@ from pathlib import Path
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists
-from speechiq.core.suggestions import did_you_mean
+from speechiq.core.suggestions import suggest
 from speechiq.reducer.imports import (
     audiobench,
     harness_samples,
@@ -38,8 +38,7 @@ FORMS: dict[str, Form] = {
 def choose_form(name: str, paths: Sequence[Path]) -> Form:
     """Return a form by its name; refuse an unknown one, a missing file, and a file that is of another form."""
     if name not in FORMS:
-        near = did_you_mean(name, FORMS)
-        raise SpeechIQError(f"form {name!r:.80}", "unknown", f"{near}known are {', '.join(FORMS)}")
+        raise SpeechIQError(f"form {name!r:.80}", "unknown", suggest(name, FORMS))
     form = FORMS[name]
     for path in paths:
         if not exists(path):

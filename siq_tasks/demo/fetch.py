@@ -32,7 +32,7 @@ from speechiq.core.checkpoints.opening import opening
 from speechiq.core.console import progress_bar, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import hash_file, write_whole, writing
-from speechiq.core.suggestions import did_you_mean, missing
+from speechiq.core.suggestions import missing, suggest
 
 FIX = "check the network, and run `siq demo fetch` again"
 
@@ -170,8 +170,7 @@ def fetch_models(names: Sequence[str] = ()) -> list[Path]:
     names = names or tuple(MODELS)
     for name in names:
         if name not in known:
-            near = did_you_mean(name, list(known))
-            raise SpeechIQError(name, "no such demo model", f"{near}known are {', '.join(known)}")
+            raise SpeechIQError(name, "no such demo model", suggest(name, known))
     if find_spec("gguf") is None:
         raise SpeechIQError("siq demo fetch", missing("gguf"))
     faults = {name: fault for name in names if (fault := find_model_fault(name))}
