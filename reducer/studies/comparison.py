@@ -155,7 +155,8 @@ class Comparison(NamedTuple):
     @property
     def caution(self) -> str | None:
         """Return the caution about intervals from few clips or clusters; None for enough, or without intervals."""
-        return find_caution(row.difference.estimate for row in self.rows)
+        differences = [*self.raw.values(), *self.z.values(), *filter(None, [self.siq])]
+        return find_caution(difference.estimate for difference in differences)
 
     @property
     def units(self) -> str:
@@ -281,7 +282,8 @@ def compare_all(
     unknown = Interval(*np.full((2, len(rows)), math.nan))
     intervals = _list_intervals(drawn, own_draws) if drawn else [unknown] * len(values)
     samples = [(pool.count_clusters(level), len(clips), ENOUGH) for level, clips in pool.clips.items()]
-    samples += [*samples, (*min(samples)[:2], ENOUGH_FOR_SIQ)]
+    fewest, clusters = pool.smallest
+    samples = [*samples, *samples, (clusters, fewest, ENOUGH_FOR_SIQ)]
     comparisons = []
     for place, ((a, b), (row_a, row_b)) in enumerate(zip(pairs, rows, strict=True)):
         differences = [
