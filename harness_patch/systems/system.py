@@ -73,7 +73,7 @@ class SpeechSystem(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return what ran and how for the results file, in JSON types only."""
+        """Describe the parts of the system and their settings for the results file, in JSON types only."""
 
 
 class ModelSystem(SpeechSystem):

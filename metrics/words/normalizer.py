@@ -216,7 +216,7 @@ class EnglishRules:
         return "'" not in text or not self._filler_before_apostrophe.search(text)
 
     def _write_if_alone(self, word: str) -> str:
-        """Return what a word becomes; "" if that is not one word, or depends on its neighbors."""
+        """Normalize a word by itself; return "" if it does not become one word, or depends on its neighbors."""
         written = self._parts[word]
         kept = (word.rstrip(_ENDS), written.strip())
         alone = all(each.isalpha() and each not in _JOINED and not self._can_be_number(each) for each in kept)

@@ -184,7 +184,7 @@ def align_compounds(reference: str, hypothesis: str) -> Errors:
 
 
 def _cost(errors: Errors) -> tuple[int, ...]:
-    """Return by what an alignment is chosen: its errors, then the kinds of them."""
+    """Rank an alignment, the best one lowest: by its errors, then by the kinds of them."""
     return errors.total, errors.substitutions, errors.deletions, errors.insertions, errors.hits
 
 

@@ -171,7 +171,7 @@ def _row(scoreboard: Scoreboard, row: int, likely: np.ndarray | None) -> dict[st
 
 
 def count_hallucinated(rate: Estimate) -> int:
-    """Return how many of the questions without an answer a system answered."""
+    """Count the questions without an answer that a system answered, by the rate of them."""
     return round(rate.n * rate.value) if rate.n else 0
 
 

@@ -422,7 +422,7 @@ def better_of(row: ComparisonRow) -> str:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return who is better by the one rule: every required interval excludes 0 in favor of that system."""
+    """Name the better system by the one rule: every required interval excludes 0 in its favor."""
     if not comparison.draws:
         return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
     if comparison.better:
