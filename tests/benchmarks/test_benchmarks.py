@@ -6,6 +6,7 @@ import os
 import runpy
 import sys
 import time
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -60,9 +61,10 @@ def environment(tiny_cascade):
     return os.environ | {"BENCHMARK_ASR": tiny_cascade.asr, "BENCHMARK_LLM": tiny_cascade.llm}
 
 
-def fork_child(command, **environment):
-    """Run the command of a benchmark in a fork of this process; its time and memory say nothing."""
-    measure = sys.modules["measure"]
+def run_child(measure, run, command, **environment):
+    """Run the command of a benchmark, one of Python in a fork of this process; its time and memory say nothing."""
+    if command[0] != sys.executable:
+        return run(command, **environment)
     start, settings = time.perf_counter(), os.environ | measure.QUIET | environment
     done = run_warm(python, *command[1:], env=settings, forks=multiprocessing.get_context("fork"))
     if done.returncode:
@@ -75,10 +77,7 @@ def benchmark():
     sys.argv = [str(FOLDER / f"{sys.argv[1]}.py"), *sys.argv[2:]]
     sys.path.insert(0, str(FOLDER))
     measure = import_module("measure")
-    run_child = measure.run_child
-    measure.run_child = lambda command, **environment: (
-        fork_child(command, **environment) if command[0] == sys.executable else run_child(command, **environment)
-    )
+    measure.run_child = partial(run_child, measure, measure.run_child)
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 
