@@ -93,6 +93,10 @@ class CarryingText(str):
         return CarryingText, (self.response,)
 
 
+class CutText(str):
+    """Mark an answer that ended at the limit of its tokens, not by itself; else it is a text like any other."""
+
+
 def response_of(text: str) -> Response:
     """Return the response that a text carries; for a text of another model type, one with unknown coverage."""
     return text.response if isinstance(text, CarryingText) else Response(text)

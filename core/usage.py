@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
 #: (`spoken_texts`), speech rated (`speech_ratings`), prompts prefilled (`prefills`), tokens generated
 #: (`generated_tokens`), texts embedded (`embeddings`), draws of a judge (`judgments`), calls to endpoints (`calls`),
-#: answers that were written (`replies`) and those that ended at the limit of their tokens (`replies_at_limit`), and the
-#: tokens that endpoints charge the system for (`prompt_tokens`, `completion_tokens`).
+#: and tokens that endpoints charge the system for (`prompt_tokens`, `completion_tokens`).
 usage: Counter[str] = Counter()
+#: Answers in the system's own words (`written`), those from the response cache included, and those among them that
+#: ended at the limit of their tokens (`at_limit`).
+replies: Counter[str] = Counter()
 #: Kind of work (`transcribing`, ...) -> seconds of audio, and seconds of work on them, without loading of models.
 audio_seconds: Counter[str] = Counter()
 work_seconds: Counter[str] = Counter()
@@ -32,13 +34,6 @@ def counted_as(purpose: str) -> Iterator[None]:
         yield
     finally:
         _purpose.reset(token)
-
-
-def count_replies(replies: int, at_limit: int) -> None:
-    """Count written answers, unless the work is counted as another kind, such as that of a judge."""
-    if _purpose.get() is None:
-        usage["replies"] += replies
-        usage["replies_at_limit"] += at_limit
 
 
 #: Kinds of work of a system itself; the rest, such as judging, measures it.
@@ -71,9 +66,10 @@ def measured(kind: str, seconds: float = 0.0) -> Iterator[None]:
 
 
 class WorkDone(NamedTuple):
-    """Hold the work of processes: counts as in `usage`, and seconds of audio and of work per kind of work."""
+    """Hold the work of processes: counts as in `usage` and `replies`, seconds of audio and of work per kind of work."""
 
     usage: Counter[str]
+    replies: Counter[str]
     audio: Counter[str]
     work: Counter[str]
 
@@ -89,7 +85,7 @@ class WorkDone(NamedTuple):
 
 def snapshot() -> WorkDone:
     """Return the work of this process so far."""
-    return WorkDone(Counter(usage), Counter(audio_seconds), Counter(work_seconds))
+    return WorkDone(Counter(usage), Counter(replies), Counter(audio_seconds), Counter(work_seconds))
 
 
 def since(before: WorkDone) -> WorkDone:

@@ -16,7 +16,7 @@ from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.clip import Clip, file_clip
 from speechiq.core.prompt import Scored
 from speechiq.core.recordings.audio_file import AudioFile, save_samples
-from speechiq.core.response import Response
+from speechiq.core.response import CutText, Response
 from speechiq.engines.base import Engine
 from speechiq.engines.options import only_given
 
@@ -49,6 +49,13 @@ class _StoredReply(Struct):
     text: str
     coverage: float
     audio: _StoredClip
+
+
+class _StoredAnswers(Struct):
+    """Define a row of answers: their texts, and the places of those that ended at the limit of their tokens."""
+
+    texts: list[str]
+    cut: list[int]
 
 
 class Method(NamedTuple):
@@ -93,10 +100,23 @@ def _read_transcript(row: Any) -> Response:
     return Response(text, None, details["coverage"], tuple(details["hypotheses"]), details["correction"])
 
 
+def _store_answers(texts: Sequence[str]) -> dict[str, Any]:
+    return {"texts": list(texts), "cut": [i for i, text in enumerate(texts) if isinstance(text, CutText)]}
+
+
+def _read_answers(row: Any) -> list[str]:
+    return [CutText(text) if i in row["cut"] else text for i, text in enumerate(row["texts"])]
+
+
 TRANSCRIPT = Method(
     lambda engine, clip: ["transcript", clip.key, ""], tuple[str, _Details], _store_transcript, _read_transcript
 )
-ANSWERS = Method(lambda engine, prompt, seeds, settings: ["answers", settings, prompt.key, list(seeds)], list[str])
+ANSWERS = Method(
+    lambda engine, prompt, seeds, settings: ["answers", settings, prompt.key, list(seeds)],
+    _StoredAnswers,
+    _store_answers,
+    _read_answers,
+)
 LOGPROBS = Method(
     lambda engine, prompt, continuations: ["logprobs", prompt.key, list(continuations)],
     list[Scored],

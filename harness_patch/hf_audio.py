@@ -249,7 +249,7 @@ class HFAudio(SpeechModel, LM):
             described = described | {"languages": languages}
         about = {"pretrained": self.name, "system": described, "device": str(self.device)}
         about |= only_given(parameters=self.system.count_parameters())
-        return {"siq": {**about, "usage": dict(done.usage), "speed": done.speeds()}}
+        return {"siq": {**about, "usage": dict(done.usage), "replies": dict(done.replies), "speed": done.speeds()}}
 
     def all_gather(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the tensors of all processes."""

@@ -158,7 +158,7 @@ def end_count() -> None:
 
 STAGE = "stage.json"
 #: Raised if the content of rows changes, or how they are computed. Rows of other formats are not read.
-FORMAT = 5
+FORMAT = 6
 LONGEST_STAGE = 2**20
 _STAGE = msgspec.json.Decoder(dict[str, Any])
 

@@ -25,7 +25,8 @@ from transformers import (
 from speechiq.core.batches import OnResult, group_by_size, run_in_batches
 from speechiq.core.console import progress_bar
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
-from speechiq.core.usage import Clock, count_replies, current_clock, is_recording, measured, timed, usage
+from speechiq.core.response import CutText
+from speechiq.core.usage import Clock, current_clock, is_recording, measured, timed, usage
 from speechiq.engines._shared.checkpoint import CheckpointEngine
 from speechiq.engines._shared.sampling import (
     PROCESSORS,
@@ -155,12 +156,12 @@ def write_answers(
     return output
 
 
-def count_cut(model: PreTrainedModel, rows: torch.Tensor, settings: Mapping[str, Any], pad_token_id: int) -> int:
-    """Return how many answers that `write` returned end at the limit of their tokens, not by themselves."""
+def find_cut(model: PreTrainedModel, rows: torch.Tensor, settings: Mapping[str, Any], pad_token_id: int) -> list[bool]:
+    """Return which answers that `write_answers` returned end at the limit of their tokens, not by themselves."""
     if rows.shape[1] < int(settings.get("max_gen_toks", ANSWER)):
-        return 0
+        return [False] * len(rows)
     ended = torch.tensor([pad_token_id, *_list_ends(model)], device=rows.device)
-    return int((~torch.isin(rows[:, -1], ended)).sum())
+    return (~torch.isin(rows[:, -1], ended)).tolist()
 
 
 def _list_ends(model: PreTrainedModel) -> list[int]:
@@ -417,6 +418,7 @@ class CheckpointWriter(CheckpointEngine, Writer):
         on_finished: OnFinished,
     ) -> list[list[str]]:
         rows = write_answers(model, prefill, seeds, settings, self.pad_token_id, on_finished)
-        count_replies(len(rows), count_cut(model, rows, settings, self.pad_token_id))
+        are_cut = find_cut(model, rows, settings, self.pad_token_id)
         texts = self.tokenizer.batch_decode(rows.tolist(), skip_special_tokens=True)
-        return group_by_size(texts, map(len, seeds))
+        marked = [CutText(text) if is_cut else text for text, is_cut in zip(texts, are_cut, strict=True)]
+        return group_by_size(marked, map(len, seeds))

@@ -21,7 +21,8 @@ from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice, NoAns
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
 from speechiq.core.recordings.audio_file import SHORTEST_S, decode, encode_audio, inspect, warn_once
-from speechiq.core.usage import count_replies, measured, recording, timed
+from speechiq.core.response import CutText
+from speechiq.core.usage import measured, recording, timed
 from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.base import Seeds, Writer
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options, only_given
@@ -270,7 +271,6 @@ class ChatEndpoint(Writer, Generic[PromptType]):
     ) -> list[Result]:
         self._ends.clear()
         results = self.remote.run(items, ask, verb, unit, on_result)
-        count_replies(len(self._ends), self._ends.count(LENGTH))
         for end, count in Counter(self._ends).items():
             if end in CUT_OFF:
                 log.warning("%s %s: %s of %s replies %s", self.name, verb, count, len(self._ends), CUT_OFF[end])
@@ -282,7 +282,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         while missing := seeds[len(answers) :]:
             with timed(missing[0]):
                 choices = self._complete(content, parameters, partial(self._offer, settings, missing))
-            answers += [choice.text for choice in choices[: len(missing)]]
+            answers += [_mark(choice) for choice in choices[: len(missing)]]
         return answers
 
     def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, int]:
@@ -338,6 +338,11 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         """Return the sampling settings that the endpoint gets; it uses its own defaults for all others."""
         given = sampling_parameters(settings) | offer_temperature(settings, self._left_out)
         return {"do_sample": bool(settings.get("do_sample")), **given}
+
+
+def _mark(choice: Choice) -> str:
+    """Return the text of an answer, marked if it ended at the limit of its tokens."""
+    return CutText(choice.text) if choice.end == LENGTH else choice.text
 
 
 def offer_temperature(settings: Mapping[str, Any], left_out: Collection[str]) -> dict[str, int]:

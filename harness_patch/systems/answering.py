@@ -3,14 +3,16 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import AUDIO, Prompt
+from speechiq.core.response import CutText
 from speechiq.core.suggestions import suggest
+from speechiq.core.usage import replies
 from speechiq.engines._shared.sampling import check_sampling_settings, draw_choices, uniforms
 from speechiq.engines.base import AudioEngine
 from speechiq.metrics.letters.options import ALPHABET
@@ -104,7 +106,11 @@ class Generate:
 
     def answer(self, engine: AudioEngine, questions: Sequence[Question], n: int, seed: int) -> list[list[str]]:
         """Answer each question `n` times; see `Answering.answer`."""
-        return answer_by_settings(engine.generate, questions, n, seed)
+        answers = answer_by_settings(engine.generate, questions, n, seed)
+        for text in chain.from_iterable(answers):
+            replies["written"] += 1
+            replies["at_limit"] += isinstance(text, CutText)
+        return answers
 
     def describe(self) -> Mapping[str, Any]:
         """Describe the way of answering; see `Answering.describe`."""

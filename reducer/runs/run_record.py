@@ -50,15 +50,24 @@ class _Recorded(msgspec.Struct):
     """Hold the record of `hf-audio` under the key `siq`."""
 
     usage: Any = None
+    replies: Any = None
     speed: Any = None
     device: Any = None
     parameters: Any = None
 
     def counts(self) -> dict[str, int]:
         """Return the usage counters."""
-        if not isinstance(self.usage, dict):
-            return {}
-        return {name: count for name, count in self.usage.items() if type(count) is int}
+        return _read_counts(self.usage)
+
+    def count_replies(self) -> dict[str, int]:
+        """Return the counts of written replies."""
+        return _read_counts(self.replies)
+
+
+def _read_counts(recorded: Any) -> dict[str, int]:
+    if not isinstance(recorded, dict):
+        return {}
+    return {name: count for name, count in recorded.items() if type(count) is int}
 
 
 class _Config(msgspec.Struct):
@@ -215,15 +224,15 @@ max_gen_toks=1024'
 
 
 def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
-    """Return the runs of some tasks with replies that ended at the limit; what came from the cache is not counted."""
+    """Return the runs of some tasks with replies that ended at the limit of their tokens."""
     found = []
     for _, system, content in _read_runs(tasks):
-        counts = content.config.siq.counts()
+        counts = content.config.siq.count_replies()
         settings = [config.generation_kwargs for config in content.configs.values()]
         given = [each.get("max_gen_toks") for each in settings if isinstance(each, dict)]
         limits = sorted({limit for limit in given if isinstance(limit, int)})
-        if at_limit := counts.get("replies_at_limit", 0):
-            found.append(CutReplies(system, counts.get("replies", at_limit), at_limit, tuple(limits)))
+        if at_limit := counts.get("at_limit", 0):
+            found.append(CutReplies(system, counts.get("written", at_limit), at_limit, tuple(limits)))
     return found
 
 

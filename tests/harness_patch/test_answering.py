@@ -5,6 +5,7 @@ import torch
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
+from speechiq.core.usage import since, snapshot
 from speechiq.harness_patch.systems.answering import Question, way_of_answering
 from speechiq.harness_patch.systems.build import build_system
 from tests.records import named
@@ -51,6 +52,21 @@ def test_draws_follow_the_softmax_of_the_scores():
     letters = [letter for row in answer("likelihood", gains, questions=2000) for letter in row]
     for letter, share in zip("ABCDE", torch.tensor(gains).softmax(0).tolist(), strict=True):
         assert letters.count(letter) / len(letters) == pytest.approx(share, abs=0.02)
+
+
+def test_answers_that_end_at_the_limit_are_counted_also_from_the_response_cache(demo_models, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path))
+    clip = named("0")
+    system = build_system(
+        "gold+demo:SmolLM2-135M-Instruct", {}, device="cpu", batch_size=4, seed=0, references={clip: OPTIONS[0]}
+    )
+    question = about(clip, do_sample=False, max_gen_toks=3)
+    for cached in (False, True):
+        before = snapshot()
+        system.answer([question], 2)
+        done = since(before)
+        assert done.replies == {"written": 2, "at_limit": 2}
+        assert bool(done.usage["prefills"]) is not cached
 
 
 @pytest.mark.parametrize("way", ["argmax", "generate"])

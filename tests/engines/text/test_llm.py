@@ -9,6 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, 
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
+from speechiq.core.response import CutText
 from speechiq.core.usage import usage
 from speechiq.engines._shared import checkpoint_writer, sampling
 from speechiq.engines._shared.checkpoint_writer import prefill_text, write_answers
@@ -90,14 +91,15 @@ def test_sampled_answers_depend_on_their_seed_not_on_the_batch(llm, name):
     assert len(set(together[1])) > 1
 
 
-def test_answers_that_end_at_the_limit_are_counted(llm):
+def test_answers_that_end_at_the_limit_are_marked_also_from_the_cache(llm, tmp_path):
     greedy = {"do_sample": False}
     whole = llm.generate(ASKED, seeds(1), greedy | {"max_gen_toks": 64})
-    before = usage["replies"], usage["replies_at_limit"]
-    answers = llm.generate(ASKED, seeds(1), greedy | {"max_gen_toks": 12})
-    cut = sum(answer != full for answer, full in zip(answers, whole, strict=True))
-    assert 0 < cut < len(ASKED)
-    assert (usage["replies"] - before[0], usage["replies_at_limit"] - before[1]) == (len(ASKED), cut)
+    answers = CachedEngine(llm, tmp_path).generate(ASKED, seeds(1), greedy | {"max_gen_toks": 12})
+    cut = [answer != full for answer, full in zip(answers, whole, strict=True)]
+    assert 0 < sum(cut) < len(ASKED)
+    again = CachedEngine(llm, tmp_path).generate(ASKED, seeds(1), greedy | {"max_gen_toks": 12})
+    for found in (answers, again):
+        assert [isinstance(answer, CutText) for (answer,) in found] == cut
 
 
 def test_penalties_are_those_of_transformers_and_are_recorded(llm, plain):

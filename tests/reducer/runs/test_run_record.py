@@ -145,8 +145,8 @@ def test_work_for_a_purpose_is_apart_from_the_other_work_of_an_engine():
 
 
 def test_replies_that_end_at_the_limit_are_said_below_the_table_and_in_the_files(runs, tmp_path):
-    usage = {"calls": 40, "replies": 40, "replies_at_limit": 12}
-    write_run(runs / "cut", levels(0.5), system="cut", config={"siq": {"usage": usage}})
+    written = {"written": 40, "at_limit": 12}
+    write_run(runs / "cut", levels(0.5), system="cut", config={"siq": {"replies": written}})
     (file,) = (runs / "cut").glob("results_*.json")
     content = json.loads(file.read_text())
     for task, tokens in {"demo_1": 64, "demo_2": 256}.items():
