@@ -23,6 +23,8 @@ OWN_FILE = "name a file in a folder that exists and is yours"
 
 #: Bytes of the largest file that is read into memory at once.
 LARGEST = 2**28
+#: Bytes that are read at once.
+BUFFER = 2**17
 #: Errors of a disk that is full, for everyone or for one user, and of a limit on the size of files.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: Names of drafts.
@@ -76,10 +78,10 @@ def _list_names(folder: Path, changed: int) -> dict[str, str]:
 def open_plain(path: str | Path) -> BufferedReader:
     """Open a plain file for reading, without blocking on a pipe; for anything else raise `OSError`."""
     try:
-        file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+        file = open(path, "rb", 0, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except ValueError as error:  # NUL, or half of a surrogate pair
         raise OSError(errno.EINVAL, "no file can have this name") from error
-    return _refuse_special(file)
+    return _refuse_special(BufferedReader(file, BUFFER))
 
 
 def read_plain(path: str | Path, largest: int = LARGEST) -> bytes:

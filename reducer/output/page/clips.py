@@ -121,7 +121,10 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
     clips = []
     for name, (words, steps) in zip(names, aligned, strict=True):
         steps_of = dict(zip(texts[name], steps, strict=True))
-        rows = {system: row._replace(steps=steps_of[row.text]) for system, row in written.get(name, {}).items()}
+        rows = {
+            system: TranscriptView(row.text, steps_of[row.text], row.coverage, row.repetition)
+            for system, row in written.get(name, {}).items()
+        }
         clips.append(_view(name, docs[name], words, rows))
     return clips
 

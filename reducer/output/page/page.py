@@ -305,7 +305,7 @@ def _pack_plotly() -> Markup:
 
 def _deflate(text: str | bytes) -> str:
     content = text.encode() if isinstance(text, str) else text
-    return base64.b64encode(zlib.compress(content, 9)).decode()
+    return base64.b64encode(zlib.compress(content)).decode()
 
 
 def _policy(*scripts: str, nonce: str, styles: str = "") -> str:

@@ -226,15 +226,17 @@ def _draw_aucs(
     systems: Sequence[System], levels: Sequence[str], clusters: Mapping[str, str], bars: Bars
 ) -> Resampled | None:
     """Return the AUC of each level in bootstrap samples; None if there is none, or too much to draw."""
-    scored: list[list[float]] = []
+    columns: dict[str, list[float]] = {level: [] for level in (OUTCOME, *levels)}
     names: list[str] = []
     for system in systems:
-        for item, score in system.scores[OUTCOME].items():
-            names.append(item[0])
-            scored.append([score, *(system.scores[level].get(item[:1], np.nan) for level in levels)])
-    rows, clips = np.array(scored), np.array(names)
-    known = ~np.isnan(rows).any(axis=1)
-    answers, risks = rows[known, 0], -rows[known, 1:].T
+        asked = [item[:1] for item in system.scores[OUTCOME]]
+        names += [clip for (clip,) in asked]
+        columns[OUTCOME] += system.scores[OUTCOME].values()
+        for level in levels:
+            columns[level] += [system.scores[level].get(clip, np.nan) for clip in asked]
+    rows, clips = np.array([*columns.values()]), np.array(names)
+    known = ~np.isnan(rows).any(axis=0)
+    answers, risks = rows[0, known], -rows[1:, known]
     failed = answers < 0.5
     if not 0 < failed.sum() < len(failed) <= MOST_ANSWERS:
         return None
