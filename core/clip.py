@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,24 +17,6 @@ from speechiq.core.recordings.audio_file import LOUD, TOO_LOUD, AudioFile, decod
 from speechiq.core.recordings.audio_file import SAMPLING_RATE as SAMPLING_RATE
 from speechiq.core.recordings.readers import Damage
 from speechiq.core.transforms import Transform, read_transforms
-
-
-class Source(Protocol):
-    """Define the source that a clip is cut from: a frozen, hashable record."""
-
-    @property
-    def sha256(self) -> str:
-        """Return the sha256 of the content, in hexadecimal."""
-
-    @property
-    def name(self) -> str:
-        """Return the name in messages."""
-
-    def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
-        """Return `length` (s) of audio from `offset` (s) on in consecutive arrays: float32, (samples,), mono, 16 kHz.
-
-        None of them grows with `length` unless it is in memory.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +28,11 @@ class Samples:
 
     @property
     def name(self) -> str:
-        """Return the first digits of the sha256; see `Source.name`."""
+        """Return the first digits of the sha256, the name in messages."""
         return self.sha256[:12]
 
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
-        """Return a span as one array; see `Source.blocks`."""
+        """Return a span as one array; see `AudioFile.blocks`."""
         yield _cut(self.array, offset, length)
 
 
@@ -62,7 +44,7 @@ class NoAudio:
 
     @property
     def sha256(self) -> str:
-        """Return a name that no sound has; see `Source.sha256`."""
+        """Return a name that no sound has."""
         return f"no audio of {self.name}"
 
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
@@ -76,6 +58,10 @@ class NoAudio:
             "has no audio, which this system needs",
             "give transcripts:FILE, or make the set with --audio",
         )
+
+
+#: What a clip is cut from: a frozen, hashable record.
+Source = AudioFile | Samples | NoAudio
 
 
 class Cut(Transform, frozen=True):

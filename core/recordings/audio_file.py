@@ -3,7 +3,6 @@
 import hashlib
 import io
 import logging
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -150,20 +149,6 @@ def _warn(name: str, warning: str) -> None:
     log.warning("%s: a sound of it is doubtful: %s (logged once)", name, warning)
 
 
-def measure_seconds(file: Path) -> float:
-    """Return the seconds of audio in a file, which is read to its end unless it has not changed since the last time."""
-    try:
-        state = file.stat()
-    except OSError as error:
-        raise SpeechIQError(file, "no such audio file", "restore it or correct the path") from error
-    return _measure(file, state.st_size, state.st_mtime_ns)
-
-
-@lru_cache(maxsize=65_536)
-def _measure(file: Path, size: int, changed: int) -> float:
-    return inspect(file, str(file)).duration
-
-
 @dataclass(frozen=True, slots=True)
 class AudioFile:
     """Refer to an audio file.
@@ -177,7 +162,7 @@ class AudioFile:
 
     @property
     def name(self) -> str:
-        """Return the path; see `Source.name`."""
+        """Return the path, the name in messages."""
         return self.path
 
     @property
@@ -187,25 +172,23 @@ class AudioFile:
         return root / self.path
 
     def blocks(self, offset: float, length: float) -> Iterator[np.ndarray]:
-        """Decode a span block by block; see `Source.blocks`."""
+        """Return `length` (s) of audio from `offset` (s) on in consecutive arrays, none of which grows with `length`.
+
+        They are float32, shape (samples,), mono, 16 kHz.
+        """
         return decode_blocks(self.file, offset, length)
 
-    def check(self, offset: float, length: float) -> None:
-        """Refuse a file that cannot be decoded in full, or differs from the listed one, for a clip of it (both in s).
+    def check(self) -> None:
+        """Refuse a file that is missing, or differs from the listed one.
 
-        It is decoded to its end, in blocks, once per process. Files of the package and in the clip folder, which have
-        relative paths, were decoded when they were put there, so that their sha256 is enough.
+        Files of the package and in the clip folder were decoded to their ends when they were put there, so that their
+        sha256 is enough.
         """
-        end, seconds = offset + length, math.inf
-        if Path(self.path).is_absolute() or not self.file.is_file():
-            seconds = measure_seconds(self.file)
-        if not 0 <= offset < end <= seconds + TOLERANCE_S:
-            raise SpeechIQError(
-                self.file,
-                f"the clip should end at {end:.2f} s but the file has {seconds:.2f} s",
-                "restore the file or correct the clip's duration",
-            )
-        if file_sha256(self.file) != self.sha256:
+        try:
+            found = file_sha256(self.file)
+        except OSError as error:
+            raise SpeechIQError(self.file, "no such audio file", "restore it or correct the path") from error
+        if found != self.sha256:
             raise SpeechIQError(
                 self.file,
                 f"its sha256 is not {self.sha256[:12]}..., the file has changed since the clip was listed",

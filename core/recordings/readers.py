@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import numpy as np
 
@@ -44,31 +44,8 @@ class Damage(ValueError):
     """Report the error of a file that is cut off, damaged, or of another length than its header gives."""
 
 
-class Reader(Protocol):
-    """Define an opened audio file of a kind such as `wav`, read from its beginning to its end; `rate` is in Hz.
-
-    `promised` are the seconds by its header, None without one, and `spanned` those of the packets that were read, by
-    their times; `warning` is why a cut at its end would not be noticed.
-    """
-
-    kind: str
-    rate: int
-    promised: float | None
-    spanned: float
-    warning: str | None
-
-    def read(self, frames: int) -> np.ndarray:
-        """Return the next samples: float32, shape (`frames`, channels), fewer only at the end."""
-
-    def skip(self, frames: int) -> None:
-        """Skip the next samples."""
-
-    def close(self) -> None:
-        """Close the file."""
-
-
 class SndfileReader:
-    """Read the formats of libsndfile: WAV, FLAC, OGG and MP3."""
+    """Read the formats of libsndfile: WAV, FLAC, OGG and MP3; see `Reader`."""
 
     def __init__(self, source: Path | bytes) -> None:
         import soundfile
@@ -97,12 +74,12 @@ class SndfileReader:
         return seconds
 
     def read(self, frames: int) -> np.ndarray:
-        """Return the next samples; see `Reader.read`."""
+        """Return the next samples: float32, shape (`frames`, channels), fewer only at the end."""
         samples: np.ndarray = self.sound.read(min(frames, self.sound.frames), dtype="float32", always_2d=True)
         return samples
 
     def skip(self, frames: int) -> None:
-        """Skip the next samples; see `Reader.skip`."""
+        """Skip the next samples."""
         if self.sound.seekable():
             self.sound.seek(min(frames, self.sound.frames))
         else:
@@ -166,7 +143,7 @@ class FFmpegReader:
                 yield from (part.to_ndarray().T for part in same.resample(frame))
 
     def read(self, frames: int) -> np.ndarray:
-        """Return the next samples; see `Reader.read`."""
+        """Return the next samples; see `SndfileReader.read`."""
         blocks, count = [self.left], len(self.left)
         while count < frames and (block := next(self.blocks, None)) is not None:
             blocks.append(block)
@@ -176,7 +153,7 @@ class FFmpegReader:
         return samples[:frames]
 
     def skip(self, frames: int) -> None:
-        """Skip the next samples, by a seek if it is exact; see `Reader.skip`."""
+        """Skip the next samples, by a seek if it is exact."""
         if frames > RUN_UP_S * self.rate * 2 and self.first is not None and self.stream.time_base * self.rate == 1:
             # Time stamps count samples, which makes seeks exact; decoders need some frames before the target.
             self.container.seek(self.first + frames - RUN_UP_S * self.rate, stream=self.stream)
@@ -190,6 +167,12 @@ class FFmpegReader:
     def close(self) -> None:
         """Close the file."""
         self.opened.close()
+
+
+#: An opened audio file of a kind such as `wav`, read from its beginning to its end; `rate` is in Hz. `promised` are the
+#: seconds by its header, None without one, and `spanned` those of the packets that were read, by their times; `warning`
+#: is why a cut at its end would not be noticed.
+Reader = SndfileReader | FFmpegReader
 
 
 def _skip(reader: Reader, frames: int) -> None:

@@ -59,7 +59,7 @@ def build_docs(
         refuse_taken(groups := clip.get(GROUPS, {}), doc)  # Nothing is scored by groups.
         doc = docs[clip["id"]] = doc | groups
         if audio:
-            AudioFile(audio["path"], audio["sha256"]).check(audio.get("offset") or 0.0, audio["duration"])
+            AudioFile(audio["path"], audio["sha256"]).check()
         task_type.check(doc)
     if task_type.has_questions or questions:
         items = (*QUESTION_ITEMS, *ROW_ITEMS)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -37,15 +37,6 @@ OPTIONS = {
     "base_url": (str, None), "key_variable": (str, None), "timeout": (float, 0.01), "max_retries": (int, 0),
     "max_gen_toks": (int, 1),
 }  # fmt: skip
-
-
-class Author(Protocol):
-    """Define an author, which answers prompts from several threads at once."""
-
-    name: str
-
-    def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """Return the answer, which may be a refusal by the model."""
 
 
 class AuthorSpec(NamedTuple):
@@ -120,7 +111,7 @@ class OpenAIAuthor:
         self.name, self.max_gen_toks = self.endpoint.name, max_gen_toks
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """Return the answer, or `FILTERED` if a content filter blocked it."""
+        """Return the answer, which may be a refusal by the model, or `FILTERED` if a content filter blocked it."""
         choice, *_ = self.endpoint.chat(
             prompt, may_be_empty=False, temperature=temperature, seed=seed, max_completion_tokens=self.max_gen_toks
         )
@@ -147,7 +138,7 @@ class HarnessAuthor:
         self._model: LM | None = None
 
     def ask(self, prompt: str, temperature: float, seed: int) -> str:
-        """Return the answer; see `Author.ask`."""
+        """Return the answer, which may be a refusal by the model."""
         import torch
         from lm_eval.api.instance import Instance
 
@@ -170,6 +161,10 @@ class HarnessAuthor:
         except (OSError, ValueError, TypeError, ImportError) as error:
             reason = str(error).strip().split("\n")[0][:200]
             raise SpeechIQError(self.name, f"cannot be loaded ({reason})", "check the name") from error
+
+
+#: Answers prompts from several threads at once.
+Author = OpenAIAuthor | HarnessAuthor
 
 
 class StoredAnswers:

@@ -47,7 +47,7 @@ def sha256(file):
 )
 def test_any_rate_channel_count_and_format_comes_out_mono_at_16_khz(tmp_path, name, rate, channels, options):
     clip = write_tone(tmp_path / name, rate, channels, **options)
-    clip.source.check(0.0, 1.0)
+    clip.source.check()
     array = clip.samples
     assert array.dtype == np.float32 and array.ndim == 1
     assert len(array) == pytest.approx(SAMPLING_RATE, rel=0.05)
@@ -141,17 +141,16 @@ def test_the_purpose_travels_next_to_the_clip_in_the_form_of_lm_eval(tmp_path):
     ("spoil", "message"),
     [
         (Path.unlink, "no such audio file"),
-        (lambda file: file.write_bytes(b""), "not readable as audio"),
-        (partial(write_tone, seconds=0.5), r"should end at 1\.00 s but the file has 0\.50 s"),
+        (lambda file: file.write_bytes(b""), "sha256 is not"),
         (partial(write_tone, channels=2), "sha256 is not"),
     ],
 )
-def test_a_clip_that_cannot_be_decoded_is_refused_by_name(tmp_path, spoil, message):
+def test_a_file_that_is_missing_or_was_changed_is_refused_by_name(tmp_path, spoil, message):
     file = tmp_path / "a.wav"
     clip = write_tone(file)
     spoil(file)
     with pytest.raises(SpeechIQError, match=rf"a\.wav'?: .*{message}"):
-        clip.source.check(0.0, 1.0)
+        clip.source.check()
 
 
 @pytest.mark.slow

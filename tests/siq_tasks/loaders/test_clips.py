@@ -50,7 +50,7 @@ def test_the_longest_are_kept_as_they_are_and_recorded(own_cache, tmp_path):
     assert (test.record["rows"], test.record["left_out"]) == (4, {"marked as not to be scored": 1})
     for clip, row in zip(test.clips, (given[1], given[2]), strict=True):
         source = file_clip(clip).source
-        source.check(0.0, clip["duration"])
+        source.check()
         assert source.file.read_bytes() == row["audio"]
         assert clip["duration"] == row["audio_length_s"]
     assert len(list(own_cache.glob("clips/??/*"))) == 2
@@ -82,7 +82,7 @@ def test_a_clip_that_was_deleted_is_kept_again(own_cache, tmp_path):
     source = file_clip(first.clips[0]).source
     source.file.unlink()
     assert prepare_from(tmp_path / "hub") == first
-    source.check(0.0, 1.0)
+    source.check()
 
 
 def test_audio_that_changed_beside_its_metadata_file_is_prepared_anew(own_cache, tmp_path):
