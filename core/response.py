@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from speechiq.core.clip import Clip
 from speechiq.core.files.json_text import replace_halves
@@ -88,9 +87,6 @@ class CarryingText(str):
         text = super().__new__(cls, response.text)
         text.response = response
         return text
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return CarryingText, (self.response,)
 
 
 class CutText(str):

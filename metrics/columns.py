@@ -83,44 +83,40 @@ def mean_rows(rows: Sequence[Mapping[str, float]], names: Iterable[str]) -> dict
     return means
 
 
-class Worded(float):
-    """Hold the score of one item: a float with the clip and the number of the wording it was asked with."""
+class Pooled(float):
+    """Hold the score of one item: a float with the `parts` from which the score of several items is computed."""
 
-    clip: str
-    wording: int
+    parts: Any
 
-    def __new__(cls, score: float, clip: str, wording: int) -> Worded:
-        """Return a score of `clip` with the wording `wording`."""
-        worded = super().__new__(cls, score)
-        worded.clip, worded.wording = clip, wording
-        return worded
-
-    def __reduce__(self) -> tuple[type[Worded], tuple[float, str, int]]:
-        return type(self), (float(self), self.clip, self.wording)
+    def __new__(cls, score: float, parts: Any = None) -> Pooled:
+        """Return a score with its parts."""
+        pooled = super().__new__(cls, score)
+        pooled.parts = parts
+        return pooled
 
 
-def worded(score: float, doc: Mapping[str, Any]) -> Worded:
-    """Return a score that carries the question without its wording, and the wording, of its doc.
+def worded(score: float, doc: Mapping[str, Any]) -> Pooled:
+    """Return a score whose parts are the question of its doc without its wording, and the number of the wording.
 
     `question_id` names the question, else `id` does; a doc without `instruction_id` has its own instruction.
 
-    >>> worded(1.0, {"id": "a"}).wording, worded(1.0, {"id": "a", "question_id": "b#3", "instruction_id": 3}).clip
-    (-1, 'b')
+    >>> worded(1.0, {"id": "a"}).parts, worded(1.0, {"id": "a", "question_id": "b#3", "instruction_id": 3}).parts
+    (('a', -1), ('b', 3))
     """
     question, wording = doc.get("question_id"), doc.get("instruction_id")
     name = str(doc["id"] if question is None else question)
-    return Worded(score, name.partition("#")[0], OWN if wording is None else int(wording))
+    return Pooled(score, (name.partition("#")[0], OWN if wording is None else int(wording)))
 
 
-def spread(scores: Iterable[Worded]) -> float:
+def spread(scores: Iterable[Pooled]) -> float:
     """Return the standard deviation (n - 1), over wordings, of the mean score; the aggregation of `instruction_spread`.
 
     NaN if fewer than two wordings were asked about the same items. An item without a score for one of the wordings is
     left out for all.
 
-    >>> spread([Worded(0, "a", 0), Worded(1, "a", 1), Worded(0, "b", 0), Worded(1, "b", 1)])
+    >>> spread([Pooled(0, ("a", 0)), Pooled(1, ("a", 1)), Pooled(0, ("b", 0)), Pooled(1, ("b", 1))])
     0.7071067811865476
-    >>> spread([Worded(0, "a", 0), Worded(1, "b", 1)])
+    >>> spread([Pooled(0, ("a", 0)), Pooled(1, ("b", 1))])
     nan
     """
     import numpy as np  # Whoever lists tasks reads columns, and computes none.
@@ -128,9 +124,10 @@ def spread(scores: Iterable[Worded]) -> float:
     by_clip: dict[str, dict[int, float]] = defaultdict(dict)
     wordings: set[int] = set()
     for score in scores:
-        wordings.add(score.wording)
+        clip, wording = score.parts
+        wordings.add(wording)
         if not math.isnan(score):
-            by_clip[score.clip][score.wording] = float(score)
+            by_clip[clip][wording] = float(score)
     order = sorted(wordings)
     complete = [list(map(found.__getitem__, order)) for found in by_clip.values() if found.keys() == wordings]
     if len(wordings) < 2 or not complete:

@@ -23,7 +23,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import response_of
 from speechiq.engines.languages import KEY, name_language, read_language
 from speechiq.engines.options import Options
-from speechiq.metrics.columns import SPREAD, higher, lower, mean, returns, spread
+from speechiq.metrics.columns import SPREAD, Pooled, higher, lower, mean, returns, spread
 from speechiq.metrics.settings import Text, read_record
 
 if TYPE_CHECKING:
@@ -139,21 +139,6 @@ def _sign(metric: BLEU | CHRF) -> str:
     return "|".join(part for part in parts if not part.startswith("nrefs"))
 
 
-class Bleu(float):
-    """Hold the BLEU of one clip: a float with its counts, so that the BLEU of several clips can be computed."""
-
-    counts: tuple[float, ...]
-
-    def __new__(cls, counts: Sequence[float]) -> Bleu:
-        """Return the BLEU of counts in the order of `COUNTS`, for a single sentence."""
-        value = super().__new__(cls, bleu_of_counts(sum_counts([counts])[0], single=True))
-        value.counts = tuple(counts)
-        return value
-
-    def __reduce__(self) -> tuple[type[Bleu], tuple[tuple[float, ...]]]:
-        return type(self), (self.counts,)
-
-
 def sum_counts(rows: Sequence[Sequence[float]] | np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
     """Return the sums of the counts that BLEU needs, shape (draws, 10): matches, n-grams of answers, tokens.
 
@@ -186,13 +171,13 @@ def bleu_of_counts(sums: np.ndarray, single: bool = False) -> float:
     return min(float(found.score) / 100, 1.0)  # 1 may be exceeded by rounding.
 
 
-def pool(scores: Iterable[Bleu]) -> float:
-    """Return the BLEU of all clips together, from 0 to 1; the aggregation of `bleu_corpus`.
+def pool(scores: Iterable[Pooled]) -> float:
+    """Return the BLEU of all clips together, from 0 to 1, by their counts; the aggregation of `bleu_corpus`.
 
-    >>> round(pool([Bleu((5, 3, 2, 1, 5, 6)), Bleu((3, 2, 1, 0, 3, 3))]), 4)
+    >>> round(pool([Pooled(0.76, (5, 3, 2, 1, 5, 6)), Pooled(1.0, (3, 2, 1, 0, 3, 3))]), 4)
     0.6598
     """
-    return bleu_of_counts(sum_counts([score.counts for score in scores])[0])
+    return bleu_of_counts(sum_counts([score.parts for score in scores])[0])
 
 
 def count_ngrams(hypothesis: str, references: Sequence[str], tokenizer: str = USUAL) -> tuple[float, ...]:
@@ -228,7 +213,7 @@ def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     counts = count_ngrams(response.text, references, doc.get(TOKENIZER, USUAL))
     return {
         "chrf": float(_open_chrf().sentence_score(response.text, references).score) / 100,
-        "bleu_corpus": Bleu(counts),
+        "bleu_corpus": Pooled(bleu_of_counts(sum_counts([counts])[0], single=True), counts),
         **dict(zip(COUNTS, counts, strict=True)),
         "empty_answer": float(not response.text.strip()),
         "audio_coverage": response.coverage,

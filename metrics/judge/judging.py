@@ -67,7 +67,7 @@ class Draw(NamedTuple):
 
 def draw_judgments(questions: Sequence[JudgeQuestion], judging: Judging) -> list[list[Draw]]:
     """Return the draws of each question; equal questions are asked once."""
-    engine = open_judge(judging.judge, judging.engine_options, judging.role)
+    engine = open_judge(judging.judge, judging.options.others, judging.role)
     return _Work(judging, engine).draw(questions)
 
 
@@ -75,7 +75,7 @@ class _Work:
     """Ask a judge what is not in the response cache."""
 
     def __init__(self, judging: Judging, engine: CachedEngine) -> None:
-        self.judging, self.engine, self.by_likelihood = judging, engine, judging.by == LIKELIHOOD
+        self.judging, self.engine, self.by_likelihood = judging, engine, judging.options.by == LIKELIHOOD
         self._effective = engine.effective(judging.settings) if judging.settings else {}
         self._failures: dict[str, SpeechIQError] = {}
         self._failures_in_a_row = 0
@@ -85,12 +85,12 @@ class _Work:
         asked = [_Asked(question, seed) for question in questions for seed in _seeds(question, self.judging)]
         different = len({tuple(question.key) for question in questions})
         line = f"{self.judging.role} {self.judging.judge}: {count_of(different, 'different answer')}"
-        if self.judging.draws > 1:
-            line += f", {self.judging.draws} draws each"
+        if self.judging.options.draws > 1:
+            line += f", {self.judging.options.draws} draws each"
         announced: list[str] = []
 
         def compute(new: list[_Asked], on_result: OnResult) -> None:
-            announced.append(self._announce(line, new, different * self.judging.draws - len(new)))
+            announced.append(self._announce(line, new, different * self.judging.options.draws - len(new)))
             with self.engine.keep_loaded(), counted_as("judging"):
                 for items in _group(new):
                     (self._score if self.by_likelihood else self._write)(new, items, on_result)
@@ -99,10 +99,10 @@ class _Work:
         if not announced:
             say_first(f"{line}; all in the response cache, nothing to ask")
         draws = iter([self._read(item, row) for item, row in zip(asked, rows, strict=True)])
-        return [list(islice(draws, self.judging.draws)) for _ in questions]
+        return [list(islice(draws, self.judging.options.draws)) for _ in questions]
 
     def _key(self, asked: _Asked) -> list[Any]:
-        return [self.judging.by, self.judging.rubric.sha256, self._effective, asked.question.key, asked.seed]
+        return [self.judging.options.by, self.judging.rubric.sha256, self._effective, asked.question.key, asked.seed]
 
     def _announce(self, line: str, new: Sequence[_Asked], stored: int) -> str:
         tokens = sum(self.engine.count(item.question.text) for item in new)
@@ -170,7 +170,7 @@ def _group(new: Sequence[_Asked]) -> list[list[list[int]]]:
 
 def _seeds(question: JudgeQuestion, judging: Judging) -> list[int]:
     """Return one seed per draw, which depends on the question and the judge's seed, not on order or process."""
-    keys = [repr((judging.seed, *question.key, i)) for i in range(judging.draws)]
+    keys = [repr((judging.options.seed, *question.key, i)) for i in range(judging.options.draws)]
     return [int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]) for key in keys]
 
 
@@ -283,8 +283,8 @@ def judge_cases(cases: Sequence[Case], judging: Judging) -> list[Judgment]:
     >>> judge_cases([Case("How many?", "Three.", "3"), Case("How many?", "", "3")], read_judging({}))
     [Judgment(scores=(5.0,), texts=('match',), reasons=('',)), Judgment(scores=(0.0,), texts=('',), reasons=('',))]
     """
-    lowest = float(judging.rubric.scale[0])
-    rule = Judgment((lowest,) * judging.draws, ("",) * judging.draws, ("",) * judging.draws)
+    lowest, draws = float(judging.rubric.scale[0]), judging.options.draws
+    rule = Judgment((lowest,) * draws, ("",) * draws, ("",) * draws)
     found = {i: rule for i, case in enumerate(cases) if not case.answer.strip()}
     # One score, which makes no pair: that a model agrees with itself is not known here.
     same = Judgment((float(judging.rubric.scale[1]),), ("",), ("",))
@@ -310,14 +310,14 @@ def check_cases(cases: Iterable[Case], judging: Judging) -> None:
         if shows_grades and case.grades and len(case.grades) != len(judging.rubric.labels):
             raise SpeechIQError(
                 case.name,
-                f"has {len(case.grades)} descriptions of scores, and the rubric {judging.rubric_name} "
+                f"has {len(case.grades)} descriptions of scores, and the rubric {judging.options.rubric} "
                 f"{len(judging.rubric.labels)} scores",
                 "correct the column, or leave metadata.grades_column out",
             )
         if shows_reference and not case.reference.strip():
             raise SpeechIQError(
                 f"{case.name or f'answer {number}'}",
-                f"no reference answer, which the rubric {judging.rubric_name} shows to the judge",
+                f"no reference answer, which the rubric {judging.options.rubric} shows to the judge",
                 "add one, or name a rubric without {reference}, judge_rubric=points_1_10",
             )
 
@@ -334,7 +334,7 @@ def judge_pairs(cases: Sequence[PairCase], judging: Judging) -> list[PairJudgmen
     drawn = draw_judgments(questions, judging) if questions else []
     report(drawn, judging)
     rows = iter(zip(drawn[: len(rest)], drawn[len(rest) :], strict=True))
-    zeros, empty = (0.0,) * judging.draws, ("",) * judging.draws
+    zeros, empty = (0.0,) * judging.options.draws, ("",) * judging.options.draws
     same_answer = PairJudgment(zeros, zeros, zeros, empty * 2, empty * 2)
     return [same_answer if same else _combine(*next(rows)) for same in equal]
 
@@ -348,7 +348,7 @@ def _combine(forth: Sequence[Draw], back: Sequence[Draw]) -> PairJudgment:
 
 def _ask(case: Case | PairCase, judging: Judging) -> JudgeQuestion:
     shown = {name: getattr(case, name) for name in CASE_FIELDS if name in case._fields}
-    if "checklist" in shown and not judging.shows_checklist:
+    if "checklist" in shown and judging.options.checklist == "off":
         shown["checklist"] = ""
     if isinstance(case, Case) and case.grades and judging.rubric.has("grades"):
         shown["grades"] = judging.rubric.list_grades(case.grades)

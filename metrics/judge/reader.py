@@ -16,7 +16,15 @@ from speechiq.engines.options import list_names, pick_prefixed, read_options
 from speechiq.metrics.columns import higher, lower, mean
 from speechiq.metrics.judge.judging import Draw, JudgeQuestion, draw_judgments, report
 from speechiq.metrics.judge.rubric import read_rubric
-from speechiq.metrics.judge.settings import GENERATE, READER, Judging, ReaderOptions, open_judge, refuse_similar
+from speechiq.metrics.judge.settings import (
+    READER,
+    JudgeOptions,
+    Judging,
+    ReaderOptions,
+    open_judge,
+    refuse_similar,
+    settle,
+)
 from speechiq.metrics.letters.options import ALPHABET, UNPARSED
 from speechiq.metrics.letters.reading import parse_letter
 
@@ -44,7 +52,7 @@ def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
             )
         return {}
     judging = _open_reader(metadata[READER], given)
-    options = judging.engine_options | judging.generation
+    options = judging.options.others | given
     return {READER: judging.judge, IDENTITY: judging.identity} | ({READING: {"options": options}} if options else {})
 
 
@@ -52,22 +60,16 @@ def _open_reader(reader: Any, given: Mapping[str, Any]) -> Judging:
     """Return a reader as a judge that replies once per answer."""
     known = list_names(ReaderOptions)
     refuse_similar(given.keys() - known, known, READER)
-    options = read_options(ReaderOptions, given, engine=READER, prefix=PREFIX)
-    engine = open_judge(str(reader), options.others, READER)
-    settings = {"until": [], "do_sample": False, "max_gen_toks": options.max_gen_toks}
-    engine.sampling(settings)
-    rubric = read_rubric("letter")
+    own = read_options(ReaderOptions, given, engine=READER, prefix=PREFIX)
+    options = JudgeOptions(rubric="letter", max_gen_toks=own.max_gen_toks, others=own.others)
+    engine, rubric = open_judge(str(reader), own.others, READER), read_rubric(options.rubric)
+    settings = settle(engine, options)
     identity = {"engine": engine.identity(), "settings": engine.effective(settings), "rubric": rubric.sha256}
     return Judging(
         judge=str(reader),
-        rubric_name=rubric.name,
         rubric=rubric,
-        draws=1,
-        seed=1,
-        by=GENERATE,
+        options=options,
         settings=settings,
-        engine_options=options.others,
-        generation={key: value for key, value in given.items() if key in known},
         identity=shorten(content_sha256(identity)),
         role=READER,
     )

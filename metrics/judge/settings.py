@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from speechiq.core.batches import OnResult
@@ -25,7 +24,7 @@ JUDGE, PREFIX = "judge", "judge_"
 READER = "reader"
 #: The judge that is a rule.
 EXACT_MATCH = "exact_match"
-GENERATE, LIKELIHOOD = "generate", "likelihood"
+LIKELIHOOD = "likelihood"
 #: Most tokens of a reply; a model that reasons first needs more.
 REPLY = 512
 #: How similar an option must be to one of the judge to count as a typing error (`difflib` ratio).
@@ -110,37 +109,28 @@ class Judging(Struct, frozen=True, kw_only=True):
 
     Attributes:
         settings: Generation settings; empty if no reply is generated.
-        shows_checklist: Whether the prompt has the checklist of a question.
-        engine_options: Options of the engine, by their names without `judge_`, as they were given.
-        generation: Options about the replies (`temperature`, ...), as they were given.
         identity: Digest of everything that judgments depend on in addition to the rubric, the draws and the seed.
         role: `judge`, or `reader` for a model that reads letters.
     """
 
     judge: str
-    rubric_name: str
     rubric: Rubric
-    draws: int
-    seed: int
-    by: str
-    shows_checklist: bool = True
+    options: JudgeOptions
     settings: dict[str, Any] = {}
-    engine_options: dict[str, Any] = {}
-    generation: dict[str, Any] = {}
     identity: str = ""
     role: str = JUDGE
 
     def record(self) -> dict[str, Any]:
         """Return what docs and results record: one field per setting, and `judging` with the scale and the options."""
         scale = {"scale": list(self.rubric.scale)}
-        options = self.engine_options | self.generation | ({} if self.shows_checklist else {CHECKLIST: "off"})
+        options = self.options.others | _list_given(self.options, (*GENERATION, CHECKLIST))
         return {
             "judge": self.judge,
-            "judge_rubric": self.rubric_name,
+            "judge_rubric": self.options.rubric,
             "judge_rubric_sha256": self.rubric.sha256,
-            "judge_draws": self.draws,
-            "judge_seed": self.seed,
-            "judge_by": self.by,
+            "judge_draws": self.options.draws,
+            "judge_seed": self.options.seed,
+            "judge_by": self.options.by,
             "judge_identity": self.identity,
             "judging": scale | ({"options": options} if options else {}),
         }
@@ -166,27 +156,17 @@ def read_judging(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5")
             f"judge_rubric={options.rubric}",
             f"a {rubric.kind} rubric, but one of kind {wanted} is needed here, such as {default_rubric}",
         )
-    judging = Judging(
-        judge=judge, rubric_name=options.rubric, rubric=rubric, draws=options.draws, seed=options.seed, by=options.by
-    )
     if judge == EXACT_MATCH:
         _check_match(rubric, options)
-        return msgspec.structs.replace(judging, identity=f"exact_match {exact_match.VERSION}")
+        return Judging(judge=judge, rubric=rubric, options=options, identity=f"exact_match {exact_match.VERSION}")
     if options.checklist == "off" and not rubric.has(CHECKLIST):
         raise SpeechIQError("judge_checklist=off", f"the rubric {options.rubric} shows none", "leave it out")
     engine = open_judge(judge, options.others)
-    settings = _check_likelihood(judge, engine, options) if options.by == LIKELIHOOD else _settle(engine, options)
+    settings = _check_likelihood(judge, engine, options) if options.by == LIKELIHOOD else settle(engine, options)
     effective = engine.effective(settings) if settings else LIKELIHOOD
-    hidden = {} if options.checklist == "on" else {CHECKLIST: "off"}
-    identity = {"engine": engine.identity(), "settings": effective, **hidden}
-    return msgspec.structs.replace(
-        judging,
-        shows_checklist=not hidden,
-        settings=settings,
-        engine_options=options.others,
-        generation=_list_given(options, GENERATION),
-        identity=shorten(content_sha256(identity)),
-    )
+    identity = {"engine": engine.identity(), "settings": effective, **_list_given(options, [CHECKLIST])}
+    digest = shorten(content_sha256(identity))
+    return Judging(judge=judge, rubric=rubric, options=options, settings=settings, identity=digest)
 
 
 def read_settings(metadata: Mapping[str, Any], default_rubric: str = "grade_0_5") -> dict[str, Any]:
@@ -200,7 +180,7 @@ def judging_of(doc: Mapping[str, Any]) -> Judging:
     judging = read_judging({key: doc[key] for key in RECORDED} | options, doc["judge_rubric"])
     if judging.rubric.sha256 != doc["judge_rubric_sha256"]:
         raise SpeechIQError(
-            f"judge_rubric={judging.rubric_name}", "the file was changed during the run", "run it again"
+            f"judge_rubric={judging.options.rubric}", "the file was changed during the run", "run it again"
         )
     return judging
 
@@ -244,7 +224,7 @@ def _check_likelihood(judge: str, engine: CachedEngine, options: JudgeOptions) -
     return {}
 
 
-def _settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
+def settle(engine: CachedEngine, options: JudgeOptions) -> dict[str, Any]:
     """Return the generation settings of the replies; refuse several draws that would be the same."""
     if options.draws > 1 and options.temperature == 0:
         raise SpeechIQError(

@@ -66,7 +66,7 @@ def test_the_columns_are_declared_and_a_score_survives_another_process():
     assert {column.name for column in columns_of(score)} == {*row, "instruction_spread"}
     assert {*COUNTS} <= {*row}
     again = pickle.loads(pickle.dumps(row["bleu_corpus"]))
-    assert again == row["bleu_corpus"] and again.counts == row["bleu_corpus"].counts
+    assert again == row["bleu_corpus"] and again.parts == row["bleu_corpus"].parts
     assert math.isnan(pool([])) and np.isnan(pool([]))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from speechiq.core.recordings.audio_file import PACKAGE
-from speechiq.metrics.translation import Bleu
+from speechiq.metrics.columns import Pooled
 from speechiq.siq_tasks.index import IN_PACKAGE, list_tasks, read_task
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from speechiq.siq_tasks.loaders.clips import load
@@ -88,7 +88,7 @@ def test_a_reference_that_is_given_back_is_a_perfect_translation(tmp_path, monke
     assert {row["chrf"] for row in rows} == {1.0} and task.aggregation()["bleu_corpus"](
         [row["bleu_corpus"] for row in rows]
     ) == pytest.approx(1.0)
-    assert task.aggregation()["bleu_corpus"]([Bleu((0.0,) * 4 + (0.0, 5.0))]) == 0.0
+    assert task.aggregation()["bleu_corpus"]([Pooled(0.0, (0.0,) * 4 + (0.0, 5.0))]) == 0.0
 
 
 @pytest.mark.slow
