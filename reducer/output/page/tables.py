@@ -261,8 +261,8 @@ def _runs(system: System) -> Iterator[RunRecord]:
     for task in sorted(system.tasks, key=lambda task: (-task.date, task.results)):
         by_file.setdefault(task.results, []).append(task)
     for results, tasks in by_file.items():
-        path, names = Path(results), sorted({task.task for task in tasks})
-        record = read_run_record(path, names)
+        path, names = Path(results), sorted(task.task for task in tasks)
+        record = read_run_record(tasks)
         facts = {
             "Date": f"{datetime.fromtimestamp(tasks[0].date, UTC):%Y-%m-%d %H:%M} UTC",
             "Tasks": ", ".join(map(printable, names)),
