@@ -215,7 +215,7 @@ def list_system_pages(study: Study, rows: Sequence[Row], scores: Scores) -> list
         rank = "" if row["rank"] is None else f"{row['rank']} of {ranked}"
         facts = _facts(row, study.identities[place], rank)
         worst = [_worst(study, level, place) for level in study.levels]
-        settings = dict(flatten_settings(_newest(system.tasks)))
+        settings = dict(flatten_settings(system.described))
         table = system_table(study, scores, name)
         found.append(SystemPage(name, study.labels[place], facts, [*_runs(system)], settings, table, worst))
     return found
@@ -271,10 +271,6 @@ def _runs(system: System) -> Iterator[RunRecord]:
             "Results file": printable(str(Path(path.parent.name, path.name))),
         }
         yield RunRecord(record.command, {name: text for name, text in facts.items() if text})
-
-
-def _newest(tasks: Sequence[TaskRun]) -> Mapping[str, Any]:
-    return max(tasks, key=lambda task: task.date).described if tasks else {}
 
 
 def flatten_settings(described: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -144,7 +144,9 @@ class Board(msgspec.Struct, frozen=True, dict=True):
 
     def list_columns(self) -> list[Column]:
         """Return the columns of the scores."""
-        columns = [make_column(name, title(name), record) for name, record in self.columns.items()]
+        columns = [
+            score_column(name, title(name), record.unit, record.direction) for name, record in self.columns.items()
+        ]
         if self.norms:
             columns.insert(0, Column("siq", "SIQ", ".1f", kind="siq"))
         return columns
@@ -254,11 +256,6 @@ def link_entry(entry: BoardEntry) -> Markup:
     return tag.format(entry.address, breakable(entry.name), control)
 
 
-def make_column(name: str, heading: str, record: CategoryRecord) -> Column:
-    """Return the column of a score like another."""
-    return score_column(name, heading, record.unit, record.direction)
-
-
 def make_tables(parts: Iterable[BoardPart]) -> list[Grid]:
     """Return the tables that have several columns, with a row per system."""
     columns: dict[str, dict[str, Column]] = {}
@@ -266,7 +263,8 @@ def make_tables(parts: Iterable[BoardPart]) -> list[Grid]:
     for entry, table, heading, record, cell in parts:
         # What strangers call a group is the name of no other column.
         name = f"group {heading}"
-        columns.setdefault(table, {}).setdefault(name, make_column(name, heading, record))
+        column = score_column(name, heading, record.unit, record.direction)
+        columns.setdefault(table, {}).setdefault(name, column)
         rows.setdefault(table, {}).setdefault(entry.name, {"system": link_entry(entry)})[name] = cell
     first = Column("system", "System", kind="setup")
     return [
