@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from speechiq.core.console import count_of
-from speechiq.reducer.output.page.identity import APART, Identity, identify, short_names
+from speechiq.reducer.output.page.identity import APART, short_names, show_kind
 from speechiq.reducer.output.page.page import breakable, pack_data, pack_parts
 from speechiq.reducer.output.page.tables import likely_ranks
 from speechiq.reducer.output.published.folder import folder_of_system
@@ -58,9 +58,9 @@ class BoardEntry(NamedTuple):
         return f"{SYSTEMS}/{quote(folder_of_system(self.name))}.html"
 
     @property
-    def identity(self) -> Identity:
-        """Return what the system is."""
-        return identify(next(iter(self.systems.values())))
+    def system(self) -> System:
+        """Return the system with its runs of the first suite."""
+        return next(iter(self.systems.values()))
 
     def find_withdrawal(self, suite: str, category: str = "") -> str:
         """Return why a category was withdrawn, or any of the suite without one; empty if it was not."""
@@ -179,7 +179,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             rows.append({"rank": self.places.get(entry.name, no_rank), "system": link_entry(entry)})
             rows[-1] |= {
                 "ranks": self.rank_ranges.get(entry.name, ""),
-                "type": entry.identity.kind or None,
+                "type": show_kind(entry.system) or None,
                 "openness": entry.result.declaration.openness,
                 "size": entry.result.declaration.parameters,
                 "date": entry.date[:10],
