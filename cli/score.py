@@ -47,9 +47,9 @@ from speechiq.reducer.output.side_tables import (
     people_grid,
     read_latencies,
     speed_grid,
+    translation_grids,
 )
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
-from speechiq.reducer.output.translation_table import translation_grids
 from speechiq.reducer.runs.run_record import read_costs, read_cut_replies, read_prices, read_speeds
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores import suites

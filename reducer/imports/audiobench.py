@@ -11,7 +11,7 @@ import msgspec
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode
 from speechiq.core.files.plain import open_plain, read_plain, reading
-from speechiq.reducer.imports.rows import Form, OutputRow, accept_folders, find_number, find_text
+from speechiq.reducer.imports.rows import Form, OutputRow, find_number, find_text
 
 #: Judges have names such as `gpt4o` and `llama3_70b`.
 JUDGE = r"(?:[a-z]+[\d.]*_\d+b|[^_]+)_judge"
@@ -116,11 +116,9 @@ def _read_score(row: Mapping[str, Any], highest: int) -> float | None:
     return score / highest
 
 
-FORM = accept_folders(
-    Form(
-        "audiobench",
-        "`<model>/<set>_wer_score.json`, `..._judge_score.json` and `..._string_match_score.json`",
-        _fits,
-        _read,
-    )
+FORM = Form(
+    "audiobench",
+    "`<model>/<set>_wer_score.json`, `..._judge_score.json` and `..._string_match_score.json`",
+    _fits,
+    _read,
 )

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from speechiq.core.files.tables import check_columns, read_number
 from speechiq.reducer.imports.rows import (
     Form,
     OutputRow,
-    accept_folders,
     find_number,
     find_text,
     read_first_row,
@@ -150,8 +149,7 @@ def _find_key(target: str | None, options: tuple[str, ...]) -> str | None:
 
 
 def _make_form(name: str, describes: str, pattern: re.Pattern[str], results: str) -> Form:
-    read: Callable[[list[Path]], Iterator[OutputRow]] = partial(_read, pattern, results)
-    return accept_folders(Form(name, describes, partial(_fits, pattern), read))
+    return Form(name, describes, partial(_fits, pattern), partial(_read, pattern, results))
 
 
 LM_EVAL = _make_form("lm-eval", "`samples_<task>_<date>.jsonl` of a task with audio", LM_EVAL_NAME, "results_{}.json")

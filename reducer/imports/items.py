@@ -51,7 +51,7 @@ class ImportSettings:
         dataset: Name of the data set; None means that of the category of a row, the file or its folder.
         system: Name of the system; None means that of the rows or of the file.
         group_by: Names of the groups that are kept.
-        highest_score: Best score of the judge; None means that of the form.
+        highest_score: Best score of the judge; None means 1.
         kind: Kind of the system, one of `SYSTEM_KINDS` but `control`; None if it is not known.
     """
 
@@ -86,11 +86,6 @@ class ImportSettings:
         """Return the metadata of a task that the user chose."""
         given = {KEY: self.language, "normalizer": self.normalizer}
         return {key: value for key, value in given.items() if value is not None}
-
-    @property
-    def highest(self) -> float:
-        """Return the best score of the judge."""
-        return self.form.highest_score if self.highest_score is None else self.highest_score
 
     def name_dataset(self, row: OutputRow) -> str:
         """Return the name of the data set of a row."""
@@ -172,7 +167,7 @@ def _read_letter(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, 
 def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:
     if row.score is None or math.isnan(row.score):
         raise RowError("no score")
-    highest = settings.highest
+    highest = settings.highest_score or 1.0
     if not 0 <= row.score <= highest:
         raise SpeechIQError(
             row.where, f"score {row.score:g} is outside 0 to {highest:g}", "give the best one as --highest-score"

@@ -108,4 +108,10 @@ def _name_system(path: Path) -> str:
     return name.removeprefix(f"{HYPOTHESIS}_")
 
 
-FORM = Form("kaldi", "`ref` and `hyp_NAME`, or `text` and `NAME/text`: an id and its words per line", _fits, _read)
+FORM = Form(
+    "kaldi",
+    "`ref` and `hyp_NAME`, or `text` and `NAME/text`: an id and its words per line",
+    _fits,
+    _read,
+    takes_folders=False,
+)

@@ -14,7 +14,6 @@ from speechiq.reducer.imports.rows import (
     AUDIO_ENDING,
     Form,
     OutputRow,
-    accept_folders,
     find_number,
     find_text,
     name_systems,
@@ -123,14 +122,5 @@ def _has_equal_names(path: Path) -> bool:
     return len(np.unique(names)) < len(np.unique(paths))
 
 
-OPENASR = accept_folders(
-    Form(
-        "openasr",
-        "manifests of the Open ASR Leaderboard, `MODEL_..._DATASET_....jsonl`",
-        fits=_fits_openasr,
-        read=_read,
-    )
-)
-NEMO = accept_folders(
-    Form("nemo", "manifests of NeMo with `audio_filepath`, `text` and `pred_text`", fits=_fits_nemo, read=_read)
-)
+OPENASR = Form("openasr", "manifests of the Open ASR Leaderboard, `MODEL_..._DATASET_....jsonl`", _fits_openasr, _read)
+NEMO = Form("nemo", "manifests of NeMo with `audio_filepath`, `text` and `pred_text`", _fits_nemo, _read)

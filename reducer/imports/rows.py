@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -71,40 +71,36 @@ class Form:
     Attributes:
         name: As the user writes it after `siq import`.
         describes: Its files in one line, for help.
-        fits: Whether a file is of this form, by its name and its first lines; reads no more of it.
-        read: Yields the rows of files, in their order and without keeping them; raises a `SpeechIQError` that names
-            file and line for one that is not of the form.
-        highest_score: Best score of a judge in this form, whose lowest is 0.
+        fits_file: Whether a file is of this form, by its name and its first lines; reads no more of it.
+        read_files: Yields the rows of files, in their order and without keeping them; raises a `SpeechIQError` that
+            names file and line for one that is not of the form.
+        takes_folders: Whether a folder stands for its files that fit, at any depth and sorted by their paths; else it
+            is treated as a file.
     """
 
     name: str
     describes: str
-    fits: Callable[[Path], bool]
-    read: Callable[[list[Path]], Iterator[OutputRow]]
-    highest_score: float = 1.0
+    fits_file: Callable[[Path], bool]
+    read_files: Callable[[list[Path]], Iterator[OutputRow]]
+    takes_folders: bool = True
 
+    def fits(self, path: Path) -> bool:
+        """Return whether a file, or any file in a folder, is of this form."""
+        if self.takes_folders and is_folder(path):
+            return any(map(self.fits_file, _list_files(path)))
+        return self.fits_file(path)
 
-def accept_folders(form: Form) -> Form:
-    """Return the form with folders in the place of their files that fit, at any depth and sorted by their paths."""
+    def read(self, paths: Iterable[Path]) -> Iterator[OutputRow]:
+        """Yield the rows of files and folders."""
+        return self.read_files([file for path in paths for file in self._find_files(path)])
 
-    def fits(path: Path) -> bool:
-        return any(form.fits(file) for file in _list_files(path)) if is_folder(path) else form.fits(path)
-
-    def read(paths: list[Path]) -> Iterator[OutputRow]:
-        return form.read([*_expand(paths, form.fits, form.name)])
-
-    return replace(form, fits=fits, read=read)
-
-
-def _expand(paths: Iterable[Path], fits: Callable[[Path], bool], name: str) -> Iterator[Path]:
-    for path in paths:
-        if not is_folder(path):
-            yield path
-            continue
-        files = [file for file in _list_files(path) if fits(file)]
+    def _find_files(self, path: Path) -> list[Path]:
+        if not self.takes_folders or not is_folder(path):
+            return [path]
+        files = [file for file in _list_files(path) if self.fits_file(file)]
         if not files:
-            raise SpeechIQError(path, f"no file in it is of the form {name}", "name the files")
-        yield from files
+            raise SpeechIQError(path, f"no file in it is of the form {self.name}", "name the files")
+        return files
 
 
 def _list_files(folder: Path) -> list[Path]:

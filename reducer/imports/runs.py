@@ -25,9 +25,10 @@ from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import hash_file, is_file, is_folder, read_plain, write_whole, writing
 from speechiq.core.ids import drop_dataset
 from speechiq.engines.base import DECLARED
+from speechiq.metrics.columns import Columns
 from speechiq.metrics.words.wer import ErrorRate, Errors
 from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
-from speechiq.reducer.imports.scorers import ScoredOutput, Scorer, describe_task, make_scorer
+from speechiq.reducer.imports.scorers import FILTERS, ScoredOutput, describe_task, list_columns, score_item
 from speechiq.reducer.imports.survey import Key, Outputs, Survey, digest, read_items, survey
 from speechiq.siq_tasks.loaders.content import digest_doc, join_digests
 
@@ -84,13 +85,16 @@ class SampleDraft:
     """Write the rows of one task of one system to a draft, and keep of each the digest of its doc.
 
     Attributes:
+        majority: The right letter of most questions of the data set.
+        columns: Columns of the rows.
         pooled: Errors of all clips.
         shared: Digests of the transcripts that stand beside several questions.
     """
 
     outputs: Outputs
     kind: str
-    scorer: Scorer
+    majority: str
+    columns: Columns
     draft: Path
     count: int = 0
     digests: bytearray = field(default_factory=bytearray)
@@ -117,7 +121,7 @@ class SampleDraft:
         if isinstance(rate := columns.get("wer_corpus"), ErrorRate):
             self.pooled += rate.errors
         row = {"doc_id": self.count, "doc": doc, "target": target, "resps": [[item.output]]}
-        row |= {"filtered_resps": [filtered], "filter": self.scorer.filter, "metrics": list(numbers), **numbers}
+        row |= {"filtered_resps": [filtered], "filter": FILTERS[self.kind], "metrics": list(numbers), **numbers}
         self.count += 1
         self.digests += digest_doc(doc)
         self.buffer += msgspec.json.encode(row) + b"\n"
@@ -147,13 +151,14 @@ class SampleDraft:
     def sum_up(self) -> dict[str, Any]:
         """Return the results of the task as lm-eval writes them; a column without a value is left out."""
         results: dict[str, Any] = {"name": self.name, "alias": self.name, "sample_len": self.count}
+        name = FILTERS[self.kind]
         for column, moments in self.moments.items():
             if moments.count:
-                results[f"{column},{self.scorer.filter}"] = moments.mean
-                results[f"{column}_stderr,{self.scorer.filter}"] = moments.error
+                results[f"{column},{name}"] = moments.mean
+                results[f"{column}_stderr,{name}"] = moments.error
         if self.pooled.reference_length:
-            results[f"wer_corpus,{self.scorer.filter}"] = float(ErrorRate(self.pooled))
-            results[f"wer_corpus_stderr,{self.scorer.filter}"] = None
+            results[f"wer_corpus,{name}"] = float(ErrorRate(self.pooled))
+            results[f"wer_corpus_stderr,{name}"] = None
         return results
 
     def describe(self, settings: ImportSettings) -> dict[str, Any]:
@@ -256,8 +261,8 @@ def _score_all(found: Survey, drafts: Path) -> list[SampleDraft]:
         majority = min(letters, key=lambda letter: (-letters[letter], letter), default="")
         for each in same:
             kind = kinds[each.key.dataset, each.key.kind]
-            draft = drafts / f"{len(files)}.draft"
-            files[each.key] = SampleDraft(each, kind, make_scorer(kind, majority, found.settings), draft)
+            columns = list_columns(kind, found.settings)
+            files[each.key] = SampleDraft(each, kind, majority, columns, drafts / f"{len(files)}.draft")
     total = sum(len(each.names) for each in found.outputs.values())
     with progress_bar(total=total, verb="scoring", unit="row") as bar:
         rows = read_items(found.settings)
@@ -276,7 +281,7 @@ def _score(rows: Sequence[tuple[str, Key, OutputItem]], files: Mapping[Key, Samp
 
     def work(row: tuple[str, Key, OutputItem]) -> ScoredOutput:
         _, key, item = row
-        return files[key].scorer.score(item)
+        return score_item(item, files[key].kind, files[key].majority)
 
     return over_cores(work, rows, worth_it=2 * len(rows) >= CHUNK)
 
@@ -304,7 +309,7 @@ def _describe_run(found: Survey, system: str, files: list[SampleDraft], date: fl
         described[DECLARED] = settings.kind
     configs = {file.name: {"task": file.name, "metadata": file.describe(settings)} for file in files}
     counts = {file.name: {"original": file.count, "effective": file.count} for file in files}
-    directions = {file.name: {column.name: column.higher_is_better for column in file.scorer.columns} for file in files}
+    directions = {file.name: {column.name: column.higher_is_better for column in file.columns} for file in files}
     return {
         "results": {file.name: file.sum_up() for file in files},
         "group_subtasks": {},

@@ -1,7 +1,6 @@
 """Score outputs as the tasks of the package do, and describe the tasks that they become."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from speechiq.metrics.columns import Columns, columns_of, higher
@@ -11,6 +10,8 @@ from speechiq.siq_tasks.index import TEMPLATES, read_task
 
 #: Name of the suite of outputs that are no level of SIQ.
 SUITE = "imported"
+#: Kind -> name of the filter in the samples of its task.
+FILTERS = {WORDS: "transcript", LETTER: "vote", CHOICE: "none", JUDGED: "none"}
 
 
 class ScoredOutput(NamedTuple):
@@ -22,66 +23,45 @@ class ScoredOutput(NamedTuple):
     columns: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Scorer:
-    """Define how the items of one kind are scored.
+def list_columns(kind: str, settings: ImportSettings) -> Columns:
+    """Return the columns of the rows of a kind, and load what scores them, before processes are forked."""
+    if kind == WORDS:
+        from speechiq.metrics.words import wer
 
-    Attributes:
-        filter: Name of the filter in the samples of the kind's task.
-        score: Returns the row of an item.
-        columns: Columns of the rows.
-    """
+        _, further = describe_measure(read_template(WORDS) | settings.metadata)
+        return columns_of(wer.score) + further
+    if kind == LETTER:
+        from speechiq.metrics import choice
 
-    filter: str
-    score: Callable[[OutputItem], ScoredOutput]
-    columns: Columns
+        return columns_of(choice.score)
+    if kind == CHOICE:
+        from speechiq.metrics.judge.free_answers import KEY_COLUMNS
 
-
-def make_scorer(kind: str, majority: str, settings: ImportSettings) -> Scorer:
-    """Return the scorer of a kind; `majority` is the right letter of most questions."""
-    makers = {WORDS: _score_words, LETTER: _score_apply, CHOICE: _score_choice, JUDGED: _score_judged}
-    return makers[kind](majority, settings)
+        return KEY_COLUMNS
+    return higher("judge")
 
 
-def _score_words(majority: str, settings: ImportSettings) -> Scorer:
-    from speechiq.metrics.words import wer
+def score_item(item: OutputItem, kind: str, majority: str) -> ScoredOutput:
+    """Return the row of an item of a kind; `majority` is the right letter of most questions."""
+    doc, output = item.doc, item.output
+    if kind == WORDS:
+        from speechiq.metrics.words import wer
 
-    def score(item: OutputItem) -> ScoredOutput:
-        return ScoredOutput(item.doc, item.doc["text"], item.output, wer.score(item.doc, [item.output]))
+        return ScoredOutput(doc, doc["text"], output, wer.score(doc, [output]))
+    if kind == LETTER:
+        from speechiq.metrics import choice
 
-    _, further = describe_measure(read_template(WORDS) | settings.metadata)
-    return Scorer("transcript", score, columns_of(wer.score) + further)
-
-
-def _score_apply(majority: str, settings: ImportSettings) -> Scorer:
-    from speechiq.metrics import choice
-
-    def score(item: OutputItem) -> ScoredOutput:
-        doc = as_apply(item.doc)
-        voted = choice.count_votes([item.output], doc)
+        doc = as_apply(doc)
+        voted = choice.count_votes([output], doc)
         return ScoredOutput(doc, doc["answer"], voted, choice.score(doc, [voted]))
+    if kind == CHOICE:
+        from speechiq.metrics.judge.free_answers import score_key
+        from speechiq.metrics.letters.reading import parse_letter
 
-    return Scorer("vote", score, columns_of(choice.score))
-
-
-def _score_choice(majority: str, settings: ImportSettings) -> Scorer:
-    from speechiq.metrics.judge.free_answers import KEY_COLUMNS, score_key
-    from speechiq.metrics.letters.reading import parse_letter
-
-    def score(item: OutputItem) -> ScoredOutput:
-        doc = item.doc | {"majority": majority}
-        options = doc["options"]
-        columns = score_key(parse_letter(item.output, options), doc, len(options))
-        return ScoredOutput(doc, doc["answer"], item.output, columns)
-
-    return Scorer("none", score, KEY_COLUMNS)
-
-
-def _score_judged(majority: str, settings: ImportSettings) -> Scorer:
-    def score(item: OutputItem) -> ScoredOutput:
-        return ScoredOutput(item.doc, item.doc["answer"], item.output, {"judge": item.score})
-
-    return Scorer("none", score, higher("judge"))
+        doc, options = doc | {"majority": majority}, doc["options"]
+        columns = score_key(parse_letter(output, options), doc, len(options))
+        return ScoredOutput(doc, doc["answer"], output, columns)
+    return ScoredOutput(doc, doc["answer"], output, {"judge": item.score})
 
 
 def read_template(kind: str) -> dict[str, Any]:

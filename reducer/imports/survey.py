@@ -121,7 +121,7 @@ def survey(settings: ImportSettings) -> Survey:
     named: set[str] = set()
     groups: set[str] = set()
     references: dict[str, list[str]] = {}
-    for row in read_output_rows(settings):
+    for row in settings.form.read(settings.paths):
         found.rows += 1
         named.add(row.system)
         groups.update(row.groups)
@@ -145,11 +145,6 @@ def survey(settings: ImportSettings) -> Survey:
         _check_language(texts, settings)
     found.warnings += _compare_ids(found)
     return found
-
-
-def read_output_rows(settings: ImportSettings) -> Iterator[OutputRow]:
-    """Yield the rows of the files of an import."""
-    return settings.form.read(list(settings.paths))
 
 
 def name_system(row: OutputRow, settings: ImportSettings) -> str:
@@ -245,7 +240,7 @@ def _locate(found: Survey, key: Key, name: int) -> Iterator[tuple[OutputRow, Out
 
 def read_items(settings: ImportSettings) -> Iterator[tuple[OutputRow, Key, OutputItem]]:
     """Yield each row that can be scored, with the key of each of its kinds and the item."""
-    for row in read_output_rows(settings):
+    for row in settings.form.read(settings.paths):
         for kind in list_kinds(row):
             key = find_key(row, kind, settings)
             try:

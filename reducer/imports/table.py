@@ -140,4 +140,5 @@ FORM = Form(
     "CSV, TSV or JSONL with id, reference and transcript, or options, answer and gold, or score",
     _fits,
     _read,
+    takes_folders=False,
 )

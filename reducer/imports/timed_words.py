@@ -13,7 +13,7 @@ from typing import NamedTuple
 from speechiq.core.console import count_of, say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import read_number
-from speechiq.reducer.imports.rows import Form, OutputRow, accept_folders, name_systems, read_text_lines
+from speechiq.reducer.imports.rows import Form, OutputRow, name_systems, read_text_lines
 
 #: Channels that one program numbers and another names.
 CHANNELS = {"A": "1", "B": "2"}
@@ -198,7 +198,5 @@ def _fits(path: Path, *endings: str) -> bool:
         return False
 
 
-CTM = accept_folders(
-    Form("ctm", "`.stm` of references and a `.ctm` per system", lambda path: _fits(path, ".ctm", ".stm"), _read_ctm)
-)
-STM = accept_folders(Form("stm", "`ref.stm` and a `.stm` per system", lambda path: _fits(path, ".stm"), _read_stm))
+CTM = Form("ctm", "`.stm` of references and a `.ctm` per system", lambda path: _fits(path, ".ctm", ".stm"), _read_ctm)
+STM = Form("stm", "`ref.stm` and a `.stm` per system", lambda path: _fits(path, ".stm"), _read_stm)

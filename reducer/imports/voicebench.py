@@ -12,7 +12,6 @@ from speechiq.core.files.tables import check_columns, read_number
 from speechiq.reducer.imports.rows import (
     Form,
     OutputRow,
-    accept_folders,
     find_text,
     name_systems,
     read_first_row,
@@ -88,4 +87,4 @@ def _read_score(scores: Any) -> float | None:
     return fmean(ratings) / HIGHEST if ratings else None
 
 
-FORM = accept_folders(Form("voicebench", "`<model>-<set>-<split>-audio.jsonl`, also with `score`", _fits, _read))
+FORM = Form("voicebench", "`<model>-<set>-<split>-audio.jsonl`, also with `score`", _fits, _read)

@@ -1,19 +1,21 @@
-"""Show the tables beside a scoreboard: languages, times of answers, speed, cost, people, and a judge's reliability."""
+"""Show tables beside a scoreboard: languages, people, times of answers, BLEU, speed, cost and a judge's reliability."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from speechiq.core.console import count_of
-from speechiq.engines.languages import ENGLISH
+from speechiq.engines.languages import ENGLISH, KEY
 from speechiq.metrics.latency import AT_ONCE, CACHED, FACTOR, FIRST_AUDIO, FIRST_TOKEN, TIMES, TOTAL, WARM_UP
+from speechiq.metrics.translation import COUNTS, TARGET, bleu_of_counts, sum_counts
 from speechiq.reducer.output.scoreboard_table import SYSTEM, mark_name, score_column
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.run_record import MeasuredSpeed, RunCost
 from speechiq.reducer.runs.samples import join_clusters, read_sample_table
+from speechiq.reducer.runs.table import Table, join_tables
 from speechiq.reducer.scores.languages import LanguageScores, compare_languages
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.ranking import average_people, find_people
@@ -155,47 +157,26 @@ LATENCY_NOTES = (
 )
 
 
-class Latencies(NamedTuple):
-    """Hold the times of one system's answers to all tasks of one type.
-
-    Attributes:
-        clips: Clip of each answer.
-        columns: Columns of the rows -> values, NaN for an answer without one.
-    """
-
-    system: str
-    task_type: str
-    clips: tuple[str, ...]
-    clusters: dict[str, str]
-    columns: dict[str, np.ndarray]
-
-    def times(self, name: str) -> np.ndarray:
-        """Return the times of the answers that have this one."""
-        times: np.ndarray = self.columns[name][~np.isnan(self.columns[name])]
-        return times
+#: (system, type of task) -> the rows of its answers, with their times.
+Latencies = dict[tuple[str, str], Table]
 
 
-def read_latencies(tasks: Iterable[TaskRun]) -> list[Latencies]:
+def read_latencies(tasks: Iterable[TaskRun]) -> Latencies:
     """Return the times by system and type of task; tasks that were not timed have none."""
     groups: dict[tuple[str, str], list[TaskRun]] = {}
     for task in tasks:
         if task.metadata.get(TIMING):
             task_type = task.metadata.get("task_type", task.metadata.get("level"))
             groups.setdefault((task.system, str(task_type)), []).append(task)
-    return [_read_latencies(system, task_type, group) for (system, task_type), group in sorted(groups.items())]
+    latencies = {}
+    for key, group in sorted(groups.items()):
+        tables = [read_sample_table(task, columns=(*TIMES, WARM_UP, CACHED, AT_ONCE)) for task in group]
+        join_clusters(tables)  # refuses a clip in two clusters
+        latencies[key] = join_tables(tables)
+    return latencies
 
 
-def _read_latencies(system: str, task_type: str, tasks: Iterable[TaskRun]) -> Latencies:
-    names = (*TIMES, WARM_UP, CACHED, AT_ONCE)
-    tables = [read_sample_table(task, columns=names) for task in tasks]
-    columns = {}
-    for name in names:
-        columns[name] = np.concatenate([table.number(name) for table in tables])
-    clips = tuple(clip for table in tables for clip in table["clip"])
-    return Latencies(system, task_type, clips, join_clusters(tables), columns)
-
-
-def latency_grid(latencies: Sequence[Latencies], draws: int) -> Grid:
+def latency_grid(latencies: Latencies, draws: int) -> Grid:
     """Return a grid with one row per system, type of task and kind of time."""
     counts = {"timed": "Timed", "warm_up": "Warm-up", "cached": "Cached", "at_once": "At once"}
     columns = (
@@ -205,7 +186,7 @@ def latency_grid(latencies: Sequence[Latencies], draws: int) -> Grid:
         *(Column(name, name, ".3f") for name in QUANTILES),
         *(Column(name, heading, "d") for name, heading in counts.items()),
     )
-    rows = [row for latency in latencies for row in _list_latency_rows(latency, draws)]
+    rows = [row for key, answers in latencies.items() for row in _list_latency_rows(*key, answers, draws)]
     notes: list[str] = [
         Important(
             f"{row['system']}, {row['task_type']}: {row['cached']} of {count_of(row['answers'], 'answer')} came from "
@@ -218,20 +199,20 @@ def latency_grid(latencies: Sequence[Latencies], draws: int) -> Grid:
     return Grid("Latency", columns, rows, notes)
 
 
-def _list_latency_rows(latency: Latencies, draws: int) -> list[dict[str, Any]]:
+def _list_latency_rows(system: str, task_type: str, answers: Table, draws: int) -> list[dict[str, Any]]:
     """Return a row per kind of time that some answer has; that of the total always."""
-    about = {"system": latency.system, "task_type": latency.task_type, "answers": len(latency.clips)}
-    about |= {"warm_up": int(np.nansum(latency.columns[WARM_UP])), "cached": int(np.nansum(latency.columns[CACHED]))}
-    about |= {"at_once": int(np.nanmax(latency.columns[AT_ONCE], initial=0))}
+    about = {"system": system, "task_type": task_type, "answers": len(answers)}
+    about |= {"warm_up": int(np.nansum(answers.number(WARM_UP))), "cached": int(np.nansum(answers.number(CACHED)))}
+    about |= {"at_once": int(np.nanmax(answers.number(AT_ONCE), initial=0))}
     rows = []
     for name, heading in TIME_NAMES.items():
-        times = latency.times(name)
-        row = about | {"time": heading, "timed": len(times)}
-        if len(times):
-            clips = [latency.clips[place] for place in np.flatnonzero(~np.isnan(latency.columns[name]))]
-            statistic = quantiles(times, [*QUANTILES.values()])
-            row |= zip(QUANTILES, resample(statistic, clips, latency.clusters, draws=draws).estimates, strict=True)
-        if len(times) or name == TOTAL:
+        timed = answers.where_known(name)
+        row = about | {"time": heading, "timed": len(timed)}
+        if len(timed):
+            statistic = quantiles(timed.number(name), [*QUANTILES.values()])
+            drawn = resample(statistic, timed["clip"].tolist(), answers.clusters, draws=draws)
+            row |= zip(QUANTILES, drawn.estimates, strict=True)
+        if len(timed) or name == TOTAL:
             rows.append(row)
     return rows
 
@@ -250,6 +231,70 @@ def quantiles(values: np.ndarray, shares: Sequence[float]) -> Statistic:
         places = [(below < share * below[:, -1:] - ROUNDING).sum(axis=1) for share in shares]
         drawn: np.ndarray = ranked[np.stack(places, axis=1)]
         return drawn
+
+    return statistic
+
+
+#: Key of metadata that tasks of translation record.
+SIGNATURE = "bleu_signature"
+TRANSLATION_NOTES = (
+    "BLEU of all clips of a data set together, by the counts in its rows; a draw has the BLEU of the clips in it",
+    "compare only systems on the same data set, with the same signature of sacrebleu",
+)
+
+
+def translation_grids(tasks: Iterable[TaskRun], draws: int) -> list[Grid]:
+    """Return the grid with a row per data set and system, the highest BLEU first; none for runs without translations.
+
+    Args:
+        tasks: All tasks of some runs, of which those that translate are shown.
+        draws: Number of draws of clips for the intervals; 0 leaves them out.
+    """
+    rows = [_describe_translation(task, draws) for task in tasks if SIGNATURE in task.metadata]
+    if not rows:
+        return []
+    rows.sort(key=lambda row: (row["dataset"], -row["bleu"].value, row["system"]))
+    columns = [
+        Column("dataset", "Data set"),
+        Column("direction", "Direction"),
+        Column("system", "System"),
+        Column("bleu", "BLEU\n%", ".2f", ".1f", factor=100.0),
+        Column("clips", "Clips", "d"),
+        Column("signature"),
+    ]
+    return [Grid("Translation: BLEU", columns, rows, _list_translation_notes(rows, draws))]
+
+
+def _list_translation_notes(rows: list[dict[str, Any]], draws: int) -> list[str]:
+    signatures = sorted({row["signature"] for row in rows})
+    notes = [*(f"signature of sacrebleu: {signature}" for signature in signatures), *TRANSLATION_NOTES]
+    return [*notes, describe_samples(draws, 0)] if draws else notes
+
+
+def _describe_translation(task: TaskRun, draws: int) -> dict[str, Any]:
+    """Return the row of one task: its data set, direction, system and BLEU."""
+    table = read_sample_table(task, columns=COUNTS)
+    counts = np.column_stack([table.number(name) for name in COUNTS])
+    found = resample(pooled_bleu(counts), table["clip"].tolist(), join_clusters([table]), draws=draws)
+    return {
+        "dataset": task.dataset,
+        "direction": f"{task.metadata.get(KEY) or '?'} to {task.metadata.get(TARGET)}",
+        "system": task.system,
+        "bleu": found.estimate,
+        "clips": found.clips,
+        "signature": task.metadata[SIGNATURE],
+    }
+
+
+def pooled_bleu(counts: np.ndarray) -> Statistic:
+    """Return the statistic that computes BLEU from the counts of clips, shape (clips, 6).
+
+    >>> pooled_bleu(np.array([[5.0, 3, 2, 1, 5, 6], [0, 0, 0, 0, 0, 4]]))(np.array([[1, 0], [0, 2]])).round(4).tolist()
+    [0.5789, 0.0]
+    """
+
+    def statistic(times: np.ndarray) -> np.ndarray:
+        return np.array([bleu_of_counts(sums) for sums in sum_counts(counts, times)])
 
     return statistic
 

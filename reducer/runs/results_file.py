@@ -30,19 +30,37 @@ class _Recorded(msgspec.Struct):
 
     pretrained: Any = None
     system: dict[str, Any] = {}
+    usage: Any = None
+    replies: Any = None
+    speed: Any = None
+    device: Any = None
+    parameters: Any = None
 
 
 class _Config(msgspec.Struct):
+    """Hold how lm-eval was called."""
+
+    model: Any = None
     model_args: dict[str, Any] | str | None = None
+    gen_kwargs: Any = None
+    limit: Any = None
+    samples: Any = None
+    batch_size: Any = None
+    device: Any = None
+    random_seed: Any = None
     siq: _Recorded = msgspec.field(default_factory=_Recorded)
 
 
 class _Task(msgspec.Struct):
     metadata: Any = None
+    generation_kwargs: Any = None
 
 
 class Results(msgspec.Struct):
-    """Hold the part of a results file that is read; other keys are ignored."""
+    """Hold the part of a results file that is read; other keys are ignored.
+
+    Who reads a value of the type `Any` leaves it out if it has another type than expected.
+    """
 
     date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
     configs: dict[str, _Task]
@@ -52,6 +70,8 @@ class Results(msgspec.Struct):
     transformers_version: Any = None
     n_samples: dict[str, Any] | None = msgspec.field(name="n-samples", default=None)
     higher_is_better: dict[str, Any] | None = None
+    total_evaluation_time_seconds: Any = None
+    system_instruction: Any = None
 
 
 _RESULTS = msgspec.json.Decoder(Results)
@@ -67,6 +87,7 @@ class TaskRun(NamedTuple):
         docs: Number of docs that were run, and of all docs of the task; None if the results file does not record it.
         versions: Package -> its version in the run, as far as the results file records it.
         signs: Column of the sample rows -> 1 if a higher value is better, -1 if a lower one is.
+        recorded: What the whole file says, of all its tasks.
     """
 
     date: float
@@ -79,6 +100,7 @@ class TaskRun(NamedTuple):
     docs: tuple[int, int] | None = None
     versions: Mapping[str, str] = MappingProxyType({})
     signs: Mapping[str, float] = MappingProxyType({})
+    recorded: Results = Results(0.0, {})
 
     @property
     def suite(self) -> str:
@@ -160,6 +182,7 @@ def tasks_of(path: Path, results: Results) -> list[TaskRun]:
             _docs(counts.get(task)),
             versions,
             _signs(categories[task], directions.get(task)),
+            results,
         )
         for task, metadata in described.items()
     ]

@@ -16,11 +16,9 @@ import msgspec
 
 from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files.json_text import decode
-from speechiq.core.files.plain import read_plain, reading
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.runs.results_file import Results, TaskRun
 
 HIDDEN = "***"
 #: Larger numbers of parameters are mistakes of a file.
@@ -46,58 +44,6 @@ class _Measured(msgspec.Struct):
     rtfx: float | None
 
 
-class _Recorded(msgspec.Struct):
-    """Hold the record of `hf-audio` under the key `siq`."""
-
-    usage: Any = None
-    replies: Any = None
-    speed: Any = None
-    device: Any = None
-    parameters: Any = None
-
-    def counts(self) -> dict[str, int]:
-        """Return the usage counters."""
-        return _read_counts(self.usage)
-
-    def count_replies(self) -> dict[str, int]:
-        """Return the counts of written replies."""
-        return _read_counts(self.replies)
-
-
-def _read_counts(recorded: Any) -> dict[str, int]:
-    if not isinstance(recorded, dict):
-        return {}
-    return {name: count for name, count in recorded.items() if type(count) is int}
-
-
-class _Config(msgspec.Struct):
-    """Hold the part of `config` that says how lm-eval was called; values of other types are left out."""
-
-    model: Any = None
-    model_args: dict[str, Any] | str | None = None
-    gen_kwargs: Any = None
-    limit: Any = None
-    samples: Any = None
-    batch_size: Any = None
-    device: Any = None
-    random_seed: Any = None
-    siq: _Recorded = msgspec.field(default_factory=_Recorded)
-
-
-class _TaskSettings(msgspec.Struct):
-    generation_kwargs: Any = None
-
-
-class _Results(msgspec.Struct):
-    config: _Config = msgspec.field(default_factory=_Config)
-    configs: dict[str, _TaskSettings] = {}
-    total_evaluation_time_seconds: Any = None
-    system_instruction: Any = None
-
-
-_DECODER = msgspec.json.Decoder(_Results)
-
-
 class RunRecord(msgspec.Struct, frozen=True):
     """Hold a command that makes the same run ("" if the file names no model type), and its settings by words."""
 
@@ -105,16 +51,13 @@ class RunRecord(msgspec.Struct, frozen=True):
     facts: dict[str, str]
 
 
-def read_run_record(results: Path, tasks: Iterable[str]) -> RunRecord:
-    """Read from a results file how a run was called; `tasks` are those that the command lists."""
-    try:
-        content = _read(results)
-    except ValueError:
-        return RunRecord("", {})
-    return RunRecord(_command(content, tasks), _facts(content))
+def read_run_record(tasks: Sequence[TaskRun]) -> RunRecord:
+    """Read how a run was called from some of its tasks, which the command lists."""
+    content = tasks[0].recorded
+    return RunRecord(_command(content, sorted(task.task for task in tasks)), _facts(content))
 
 
-def _command(content: _Results, tasks: Iterable[str]) -> str:
+def _command(content: Results, tasks: Iterable[str]) -> str:
     config = content.config
     if not isinstance(config.model, str):
         return ""
@@ -148,7 +91,7 @@ def _pairs(arguments: Mapping[str, Any] | str) -> str:
     return json.dumps(shown, ensure_ascii=False)
 
 
-def _facts(content: _Results) -> dict[str, str]:
+def _facts(content: Results) -> dict[str, str]:
     config = content.config
     facts = {
         "Model type": config.model,
@@ -157,8 +100,8 @@ def _facts(content: _Results) -> dict[str, str]:
         "Batch size": config.batch_size,
         "Limit": config.limit,
         "Seed": config.random_seed,
-        "Parameters": "" if (count := _read_count(config.siq)) is None else f"{count:,}",
-        "Usage": ", ".join(f"{name} {count}" for name, count in config.siq.counts().items()),
+        "Parameters": "" if (count := _read_count(config.siq.parameters)) is None else f"{count:,}",
+        "Usage": ", ".join(f"{name} {count}" for name, count in _read_counts(config.siq.usage).items()),
     }
     known = {name: str(value) for name, value in facts.items() if isinstance(value, str | int | float)}
     return {name: printable(text) for name, text in known.items() if text}
@@ -226,8 +169,8 @@ max_gen_toks=1024'
 def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
     """Return the runs of some tasks with replies that ended at the limit of their tokens."""
     found = []
-    for _, system, content in _read_runs(tasks):
-        counts = content.config.siq.count_replies()
+    for _, system, content in _list_runs(tasks):
+        counts = _read_counts(content.config.siq.replies)
         settings = [config.generation_kwargs for config in content.configs.values()]
         given = [each.get("max_gen_toks") for each in settings if isinstance(each, dict)]
         limits = sorted({limit for limit in given if isinstance(limit, int)})
@@ -239,24 +182,29 @@ def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
 def read_parameters(tasks: Iterable[TaskRun]) -> dict[str, int]:
     """Return system -> the number of parameters that its newest run counted; systems without one are not in it."""
     counts = {}
-    for _, file, system in sorted({(task.date, task.results, task.system) for task in tasks}):
-        if count := _read_count(_read(Path(file)).config.siq):
-            counts[system] = count
+    for task in sorted(tasks, key=lambda task: (task.date, task.results, task.system)):
+        if count := _read_count(task.recorded.config.siq.parameters):
+            counts[task.system] = count
     return counts
 
 
-def _read_count(recorded: _Recorded) -> int | None:
+def _read_count(recorded: Any) -> int | None:
     """Return the number of parameters of a system; None if none was counted."""
-    count = recorded.parameters
-    return count if type(count) is int and 0 < count < MOST_PARAMETERS else None
+    return recorded if type(recorded) is int and 0 < recorded < MOST_PARAMETERS else None
+
+
+def _read_counts(recorded: Any) -> dict[str, int]:
+    if not isinstance(recorded, dict):
+        return {}
+    return {name: count for name, count in recorded.items() if type(count) is int}
 
 
 def read_speeds(tasks: Iterable[TaskRun]) -> list[MeasuredSpeed]:
     """Return the speeds of the runs of some tasks, by system; runs that recorded none have none."""
-    return [speed for file, system, content in _read_runs(tasks) for speed in _list_speeds(file, system, content)]
+    return [speed for file, system, content in _list_runs(tasks) for speed in _list_speeds(file, system, content)]
 
 
-def _list_speeds(file: Path, system: str, content: _Results) -> list[MeasuredSpeed]:
+def _list_speeds(file: Path, system: str, content: Results) -> list[MeasuredSpeed]:
     config = content.config
     try:
         speeds = msgspec.convert(config.siq.speed or {}, dict[str, _Measured])
@@ -310,8 +258,8 @@ def read_costs(tasks: Iterable[TaskRun], prices: Mapping[str, Mapping[str, float
         raise SpeechIQError("--prices", "names no system of these runs", f"{near}there are {', '.join(systems)}")
     counts: dict[str, Counter[str]] = {name: Counter() for name in systems}
     work = dict.fromkeys(systems, 0.0)
-    for file, system, content in _read_runs(tasks):
-        counts[system].update(content.config.siq.counts())
+    for file, system, content in _list_runs(tasks):
+        counts[system].update(_read_counts(content.config.siq.usage))
         for speed in _list_speeds(file, system, content):
             if speed.work not in OF_MEASURES:
                 work[system] += speed.work_seconds
@@ -354,14 +302,8 @@ def read_declared(
     return declared
 
 
-def _read_runs(tasks: Iterable[TaskRun]) -> Iterator[tuple[Path, str, _Results]]:
+def _list_runs(tasks: Iterable[TaskRun]) -> Iterator[tuple[Path, str, Results]]:
     """Yield the results file of each run of some tasks, its system and its content."""
-    for file, system in sorted({(task.results, task.system) for task in tasks}):
-        yield Path(file), system, _read(Path(file))
-
-
-def _read(results: Path) -> _Results:
-    """Return what a results file says of its run; raise `ValueError` if it is another file."""
-    with reading(results, "make it readable"):
-        text = read_plain(results)
-    return decode(text, _DECODER)
+    runs = {(task.results, task.system): task.recorded for task in tasks}
+    for (file, system), content in sorted(runs.items(), key=lambda run: run[0]):
+        yield Path(file), system, content

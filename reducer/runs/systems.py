@@ -114,8 +114,7 @@ class System:
     @property
     def clusters(self) -> dict[str, str]:
         """Return clip -> its cluster, over all levels, for clips that have one."""
-        pairs = zip(self.table["clip"], self.table["cluster"], strict=True)
-        return {clip: cluster for clip, cluster in pairs if cluster is not None}
+        return self.table.clusters
 
     def keep(self, items: Mapping[str, Collection[Item]]) -> Self:
         """Return the system with only some items of some levels: level -> items."""

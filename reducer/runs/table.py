@@ -42,6 +42,12 @@ class Table:
     def __getitem__(self, name: str) -> np.ndarray:
         return self.columns[name]
 
+    @property
+    def clusters(self) -> dict[str, str]:
+        """Return clip -> its cluster, for clips that have one."""
+        pairs = zip(self["clip"], self["cluster"], strict=True)
+        return {clip: cluster for clip, cluster in pairs if cluster is not None}
+
     def number(self, name: str) -> np.ndarray:
         """Return a column of the rows of lm-eval; NaN if none of them has it."""
         return self.numbers[name] if name in self.numbers else np.full(len(self), np.nan)

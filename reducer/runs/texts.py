@@ -14,7 +14,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import locate_line
-from speechiq.metrics.letters.options import LETTERS
+from speechiq.metrics.letters.options import LETTERS, NONE_OF_THE_ABOVE
 from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.judged import read_stored
 from speechiq.reducer.runs.results_file import TaskRun
@@ -32,7 +32,6 @@ from speechiq.reducer.runs.tasks import name_control
 LETTER_OF_NONE = LETTERS[-1]
 NEEDS = "id, question_id, question, options, answer and text of doc, and filtered_resps [[vote, [letter, ...]]]"
 Letter = Literal["A", "B", "C", "D", "E", "?"]
-NONE_OF_THE_ABOVE = "None of the above"
 #: Error rates by word; those of the suite's rules, and of the basic rules.
 OF_WORDS = re.compile(r"(wer|wer_first|wer_oracle|substitutions|deletions|insertions)")
 OF_BASIC_WORDS, OF_CHARACTERS = "wer_basic", "cer"

@@ -14,6 +14,7 @@ from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
 from speechiq.reducer.output.page import browser, items, page, tables
 from speechiq.reducer.output.page.clips import find_sounds, list_texts
+from speechiq.reducer.output.page.identity import name_encoder
 from speechiq.reducer.output.page.kinds import kind_sections, tradeoff_sections
 from speechiq.reducer.output.page.page import Section
 from speechiq.reducer.output.page.review import Review, review_questions
@@ -153,7 +154,7 @@ def pack_clips(study: Study, rows: Sequence[tables.Row]) -> dict[str, Markup]:
 
 def find_candidates(study: Study) -> list[dict[str, Any]]:
     """Return the questions to review; none if only controls answered, or the questions are not in the runs."""
-    has_systems = any(not identity.control for identity in study.identities)
+    has_systems = any(not system.control for system in study.scoreboard.systems)
     return unanswerable.find_unanswerable(study.answers) if study.answers.questions and has_systems else []
 
 
@@ -163,16 +164,16 @@ def list_sections(study: Study, rows: Sequence[tables.Row], review: Review) -> l
     pool, has_questions = scoreboard.pool, bool(study.answers.questions)
     scores = tables.scores_by_set(study)
     encoders = {
-        name: identity.encoder or name
-        for name, identity in zip(study.names, study.identities, strict=True)
-        if not identity.control
+        name: name_encoder(system) or name
+        for name, system in zip(study.names, scoreboard.systems, strict=True)
+        if not system.control
     }
     common = {
         "scoreboard": scoreboard,
         "levels": study.levels,
         "charts": charts,
         "has_z": study.has_z,
-        "has_controls": any(identity.control for identity in study.identities),
+        "has_controls": any(system.control for system in scoreboard.systems),
         "has_questions": has_questions,
         "leaderboard": tables.leaderboard_table(study, rows),
     }
@@ -202,7 +203,7 @@ def list_sections(study: Study, rows: Sequence[tables.Row], review: Review) -> l
             "disagreements": items.disagreements(study.clips, encoders),
             "more_errors": items.more_errors_than_words(pool, study.listening, study.labels),
             "failed": items.failed_with_reference(study.answers, [study.names[row] for row in study.listening]),
-            "has_gold": any(identity.control == "gold" for identity in study.identities),
+            "has_gold": any(system.control == "gold" for system in scoreboard.systems),
         }
     if "apply" in study.levels:
         values["review"] = {"review": review}

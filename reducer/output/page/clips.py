@@ -125,7 +125,9 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
             system: TranscriptView(row.text, steps_of[row.text], row.coverage, row.repetition)
             for system, row in written.get(name, {}).items()
         }
-        clips.append(_view(name, docs[name], words, rows))
+        doc = docs[name]
+        audio = doc.audio if isinstance(doc.audio, Mapping) else {}
+        clips.append(ClipView(name, str(doc.dataset), audio, str(doc.text), words, rows))
     return clips
 
 
@@ -150,17 +152,6 @@ def _align_clip(doc: Doc, texts: Sequence[str]) -> tuple[str, list[bytes]]:
     words = normalize(str(doc.text), rules)
     steps = align_texts(words, [normalize(text, rules) for text in texts])
     return words, list(map(msgspec.json.encode, steps))
-
-
-def _view(name: str, doc: Doc, words: str, transcripts: dict[str, TranscriptView]) -> ClipView:
-    return ClipView(
-        id=name,
-        dataset=str(doc.dataset),
-        audio=doc.audio if isinstance(doc.audio, Mapping) else {},
-        text=str(doc.text),
-        words=words,
-        transcripts=transcripts,
-    )
 
 
 def number(value: Any) -> float:

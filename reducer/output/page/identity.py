@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from speechiq.reducer.runs.results_file import IMPORTED
 from speechiq.reducer.runs.systems import System
@@ -16,34 +16,29 @@ APART = "apart"
 ENCODERS_OF_CONTROLS = {"gold": "none (reads the reference)", "silence": "none (no audio)"}
 
 
-class Identity(NamedTuple):
-    """Hold a system as the leaderboard names it; "" for what its run does not record.
+def show_kind(system: System) -> str:
+    """Return the kind of a system (`System.kind`) as pages show it; `Imported` for other programs' outputs without one.
 
-    Attributes:
-        kind: The kind of the system (`System.kind`), or `Imported` for outputs of another program without one.
-        encoder: The model that processes the audio.
-        control: `gold`, `silence` or `letter:X`; "" for a system that processes audio.
+    >>> show_kind(System("unknown"))
+    ''
     """
-
-    kind: str
-    encoder: str
-    control: str
+    unknown = "Imported" if system.described.get("kind") == IMPORTED else ""
+    return system.kind.capitalize() or unknown
 
 
-def identify(system: System) -> Identity:
-    """Identify a system by the description in its newest run; any part of it may be missing or of another shape.
+def name_encoder(system: System) -> str:
+    """Return the model that processes the audio, as the newest run describes it; empty if it does not.
 
-    >>> identify(System("unknown"))
-    Identity(kind='', encoder='', control='')
+    Any part of the description may be missing or of another shape.
     """
-    described, kind = system.described, system.kind.capitalize()
+    described = system.described
     if system.control:
-        return Identity(kind, ENCODERS_OF_CONTROLS.get(system.control, "none"), system.control)
+        return ENCODERS_OF_CONTROLS.get(system.control, "none")
     if asr := _part(described, "asr"):
-        return Identity(kind, _text(asr, "model") or _from_file(asr), "")
+        return _text(asr, "model") or _from_file(asr)
     if described.get("kind") == IMPORTED:
-        return Identity(kind or "Imported", "", "")
-    return Identity(kind, _text(described, "audio_encoder") or _text(described, "model"), "")
+        return ""
+    return _text(described, "audio_encoder") or _text(described, "model")
 
 
 def _without_owner(stage: str) -> str:

@@ -194,13 +194,13 @@ def list_speeds(speeds: Sequence[MeasuredSpeed]) -> Iterator[Tradeoff]:
         yield Tradeoff("speed", f"RTFx, {work}", values, notes, faster=True)
 
 
-def _list_medians(latencies: Sequence[Latencies]) -> Iterator[Tradeoff]:
+def _list_medians(latencies: Latencies) -> Iterator[Tradeoff]:
     """Yield the median of each time of the answers, as the table of latencies has it."""
     for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL):
         times: dict[str, list[float]] = {}
-        for latency in latencies:
-            known = latency.times(name)
-            times.setdefault(latency.system, []).extend(known[known > 0].tolist())
+        for (system, _), answers in latencies.items():
+            known = answers.where_known(name).number(name)
+            times.setdefault(system, []).extend(known[known > 0].tolist())
         values = {}
         for system, all_times in times.items():
             if all_times:

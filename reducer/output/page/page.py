@@ -187,7 +187,8 @@ def pack_data(data: Any) -> Markup:
 
 def pack_json(text: str | bytes) -> Markup:
     """Return JSON, deflated, in base64."""
-    return Markup(_deflate(text))
+    content = text.encode() if isinstance(text, str) else text
+    return Markup(base64.b64encode(zlib.compress(content)).decode())
 
 
 def pack_parts(name: str, texts: Iterable[bytes]) -> tuple[dict[str, Markup], list[int]]:
@@ -300,12 +301,7 @@ def fold(notes: Sequence[str]) -> tuple[list[str], list[str]]:
 @cache
 def _pack_plotly() -> Markup:
     """Return plotly.js, which every page with charts has, as `pack_json` does."""
-    return Markup(_deflate(get_plotlyjs()))
-
-
-def _deflate(text: str | bytes) -> str:
-    content = text.encode() if isinstance(text, str) else text
-    return base64.b64encode(zlib.compress(content)).decode()
+    return pack_json(get_plotlyjs())
 
 
 def _policy(*scripts: str, nonce: str, styles: str = "") -> str:

@@ -20,9 +20,9 @@ from speechiq.reducer.output.side_tables import (
     latency_grid,
     people_grid,
     read_latencies,
+    translation_grids,
 )
 from speechiq.reducer.output.suite_scores import SuiteScores
-from speechiq.reducer.output.translation_table import translation_grids
 from speechiq.reducer.runs.conditions import CLEAN
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
@@ -179,19 +179,20 @@ def list_latencies(found: Found, draws: int) -> list[Section]:
         return []
     charts = {}
     for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL):
-        if timed := [latency for latency in latencies if len(latency.times(name))]:
+        timed = {key: rows for key, answers in latencies.items() if len(rows := answers.where_known(name))}
+        if timed:
             charts[name] = _times_chart(timed, name)
     captions = {name: f"Share of the answers by {TIME_NAMES[name]}" for name in charts}
     grid = latency_grid(latencies, draws)
     return [Section("latency", grid.title, figures=charts, charts=captions, grid=grid)]
 
 
-def _times_chart(latencies: Sequence[Latencies], name: str) -> go.Figure:
+def _times_chart(latencies: Latencies, name: str) -> go.Figure:
     """Return the empirical distribution of a time: a curve per system and type of task."""
-    labels = short_names([f"{latency.system}, {latency.task_type}" for latency in latencies])
+    labels = short_names([f"{system}, {task_type}" for system, task_type in latencies])
     figure = go.Figure()
-    for latency, label, style in zip(latencies, labels, _styles(), strict=False):
-        times = np.sort(latency.times(name))
+    for rows, label, style in zip(latencies.values(), labels, _styles(), strict=False):
+        times = np.sort(rows.number(name))
         figure.add_trace(
             go.Scatter(
                 x=[0, *times.round(4).tolist()],

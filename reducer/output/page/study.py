@@ -8,7 +8,7 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.output.page.clips import ClipView, read_clips
-from speechiq.reducer.output.page.identity import Identity, identify, short_names
+from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.suite import gather_groups
 from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
 from speechiq.reducer.runs.measure import Category
@@ -37,7 +37,6 @@ class Study(NamedTuple):
     Attributes:
         scoreboard: The systems, their raw scores, scores and error bars.
         warnings: One line for every choice made between runs.
-        identities: Kind, encoder and control of each system.
         labels: Short names for the charts.
         clips: The clips, with references and transcripts.
         answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
@@ -49,7 +48,6 @@ class Study(NamedTuple):
 
     scoreboard: Scoreboard
     warnings: list[str]
-    identities: list[Identity]
     labels: list[str]
     clips: list[ClipView]
     answers: Answers
@@ -129,7 +127,6 @@ def read_study(
     return Study(
         scoreboard=scoreboard,
         warnings=[*dict.fromkeys([*warnings, *answers.warnings, *unscored])],
-        identities=[identify(system) for system in scoreboard.systems],
         labels=short_names(scoreboard.pool.systems),
         clips=clips,
         answers=answers,

@@ -10,7 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from speechiq.core.console import count_of, printable
-from speechiq.reducer.output.page.identity import Identity, mark_control, set_apart
+from speechiq.reducer.output.page.identity import mark_control, name_encoder, set_apart, show_kind
 from speechiq.reducer.output.page.page import link_to
 from speechiq.reducer.output.page.study import Study, ranks_by_rule, weights_by_rule
 from speechiq.reducer.output.scoreboard_table import KIND, SYSTEM, as_grid
@@ -56,10 +56,10 @@ def leaderboard_table(study: Study, rows: Sequence[Row]) -> Grid:
 
 
 def _describe(study: Study, row: Row) -> dict[str, Cell]:
-    identity = study.identities[study.names.index(row["system"])]
+    system = study.scoreboard.systems[study.names.index(row["system"])]
     mark = Markup(' <span class="warn" title="not asked the same">≠</span>') if row["mismatches"] else ""
-    name = link_to("system", row["system"]) + mark + _control(identity.control)
-    return {"system": name, "kind": identity.kind or None, "encoder": identity.encoder or None}
+    name = link_to("system", row["system"]) + mark + _control(system.control)
+    return {"system": name, "kind": show_kind(system) or None, "encoder": name_encoder(system) or None}
 
 
 def likely_ranks(probabilities: Sequence[float] | np.ndarray | None) -> str:
@@ -73,7 +73,7 @@ def likely_ranks(probabilities: Sequence[float] | np.ndarray | None) -> str:
 def link_system(study: Study, system: str) -> Markup:
     """Return the short name of a system, which leads to its page, and its control, if it is one."""
     place = study.names.index(system)
-    return link_to("system", system, study.labels[place]) + _control(study.identities[place].control)
+    return link_to("system", system, study.labels[place]) + _control(study.scoreboard.systems[place].control)
 
 
 def _control(control: str) -> Markup:
@@ -207,22 +207,22 @@ class SystemPage(NamedTuple):
 def list_system_pages(study: Study, rows: Sequence[Row], scores: Scores) -> list[SystemPage]:
     """Return a page per system, in the order of the leaderboard."""
     found = []
-    ranked = sum(not identity.control for identity in study.identities)
+    ranked = sum(not system.control for system in study.scoreboard.systems)
     for row in rows:
         name = row["system"]
         place = study.names.index(name)
         system = study.scoreboard.systems[place]
         rank = "" if row["rank"] is None else f"{row['rank']} of {ranked}"
-        facts = _facts(row, study.identities[place], rank)
+        facts = _facts(row, system, rank)
         worst = [_worst(study, level, place) for level in study.levels]
-        settings = dict(flatten_settings(_newest(system.tasks)))
+        settings = dict(flatten_settings(system.described))
         table = system_table(study, scores, name)
         found.append(SystemPage(name, study.labels[place], facts, [*_runs(system)], settings, table, worst))
     return found
 
 
-def _facts(row: Row, identity: Identity, rank: str) -> dict[str, str]:
-    facts = {"Rank": rank, "Kind": identity.kind, "Audio encoder": identity.encoder, "Control": identity.control}
+def _facts(row: Row, system: System, rank: str) -> dict[str, str]:
+    facts = {"Rank": rank, "Kind": show_kind(system), "Audio encoder": name_encoder(system), "Control": system.control}
     for flag, (label, meaning) in FLAGS.items():
         if row["flags"][flag] is not None:
             facts[label] = f"{100 * row['flags'][flag]:.1f} %: share of {meaning}"
@@ -261,8 +261,8 @@ def _runs(system: System) -> Iterator[RunRecord]:
     for task in sorted(system.tasks, key=lambda task: (-task.date, task.results)):
         by_file.setdefault(task.results, []).append(task)
     for results, tasks in by_file.items():
-        path, names = Path(results), sorted({task.task for task in tasks})
-        record = read_run_record(path, names)
+        path, names = Path(results), sorted(task.task for task in tasks)
+        record = read_run_record(tasks)
         facts = {
             "Date": f"{datetime.fromtimestamp(tasks[0].date, UTC):%Y-%m-%d %H:%M} UTC",
             "Tasks": ", ".join(map(printable, names)),
@@ -271,10 +271,6 @@ def _runs(system: System) -> Iterator[RunRecord]:
             "Results file": printable(str(Path(path.parent.name, path.name))),
         }
         yield RunRecord(record.command, {name: text for name, text in facts.items() if text})
-
-
-def _newest(tasks: Sequence[TaskRun]) -> Mapping[str, Any]:
-    return max(tasks, key=lambda task: task.date).described if tasks else {}
 
 
 def flatten_settings(described: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ import numpy as np
 from markupsafe import Markup
 
 from speechiq.core.console import count_of
-from speechiq.reducer.output.page.identity import APART, Identity, identify, short_names
+from speechiq.reducer.output.page.identity import APART, short_names, show_kind
 from speechiq.reducer.output.page.page import breakable, pack_data, pack_parts
 from speechiq.reducer.output.page.tables import likely_ranks
 from speechiq.reducer.output.published.folder import folder_of_system
@@ -58,9 +58,9 @@ class BoardEntry(NamedTuple):
         return f"{SYSTEMS}/{quote(folder_of_system(self.name))}.html"
 
     @property
-    def identity(self) -> Identity:
-        """Return what the system is."""
-        return identify(next(iter(self.systems.values())))
+    def system(self) -> System:
+        """Return the system with its runs of the first suite."""
+        return next(iter(self.systems.values()))
 
     def find_withdrawal(self, suite: str, category: str = "") -> str:
         """Return why a category was withdrawn, or any of the suite without one; empty if it was not."""
@@ -144,7 +144,9 @@ class Board(msgspec.Struct, frozen=True, dict=True):
 
     def list_columns(self) -> list[Column]:
         """Return the columns of the scores."""
-        columns = [make_column(name, title(name), record) for name, record in self.columns.items()]
+        columns = [
+            score_column(name, title(name), record.unit, record.direction) for name, record in self.columns.items()
+        ]
         if self.norms:
             columns.insert(0, Column("siq", "SIQ", ".1f", kind="siq"))
         return columns
@@ -177,7 +179,7 @@ class Board(msgspec.Struct, frozen=True, dict=True):
             rows.append({"rank": self.places.get(entry.name, no_rank), "system": link_entry(entry)})
             rows[-1] |= {
                 "ranks": self.rank_ranges.get(entry.name, ""),
-                "type": entry.identity.kind or None,
+                "type": show_kind(entry.system) or None,
                 "openness": entry.result.declaration.openness,
                 "size": entry.result.declaration.parameters,
                 "date": entry.date[:10],
@@ -254,11 +256,6 @@ def link_entry(entry: BoardEntry) -> Markup:
     return tag.format(entry.address, breakable(entry.name), control)
 
 
-def make_column(name: str, heading: str, record: CategoryRecord) -> Column:
-    """Return the column of a score like another."""
-    return score_column(name, heading, record.unit, record.direction)
-
-
 def make_tables(parts: Iterable[BoardPart]) -> list[Grid]:
     """Return the tables that have several columns, with a row per system."""
     columns: dict[str, dict[str, Column]] = {}
@@ -266,7 +263,8 @@ def make_tables(parts: Iterable[BoardPart]) -> list[Grid]:
     for entry, table, heading, record, cell in parts:
         # What strangers call a group is the name of no other column.
         name = f"group {heading}"
-        columns.setdefault(table, {}).setdefault(name, make_column(name, heading, record))
+        column = score_column(name, heading, record.unit, record.direction)
+        columns.setdefault(table, {}).setdefault(name, column)
         rows.setdefault(table, {}).setdefault(entry.name, {"system": link_entry(entry)})[name] = cell
     first = Column("system", "System", kind="setup")
     return [

@@ -176,10 +176,10 @@ def _describe(
     declaration: Declaration,
 ) -> Result:
     newest = max(tasks, key=lambda task: task.date)
-    files: dict[str, list[str]] = {}
+    files: dict[str, list[TaskRun]] = {}
     for task in tasks:
-        files.setdefault(task.results, []).append(task.task)
-    records = [read_run_record(Path(file), names) for file, names in files.items()]
+        files.setdefault(task.results, []).append(task)
+    records = [*map(read_run_record, files.values())]
     used = norms if SIQ in systems else None
     return Result(
         system=newest.system,

@@ -15,7 +15,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.files.plain import OWN_FILE, is_folder, is_of_desktop, refuse_to_overwrite, write_whole
 from speechiq.reducer.output.page import figures
-from speechiq.reducer.output.page.identity import short_names
+from speechiq.reducer.output.page.identity import name_encoder, short_names, show_kind
 from speechiq.reducer.output.page.page import Section, breakable, render, share_files
 from speechiq.reducer.output.page.tables import flatten_settings, task_table
 from speechiq.reducer.output.published.boards import (
@@ -54,6 +54,11 @@ def describe_system(name: str, boards: Sequence[Board]) -> dict[str, Any]:
         "entry": entry,
         "boards": own,
         "scores": [_list_scores(board, name) for board in own],
+        "identity": {
+            "Kind": show_kind(entry.system),
+            "Audio encoder": name_encoder(entry.system),
+            "Control": entry.result.control,
+        },
         "flags": dict(_list_flags(entry)),
         "versions": sorted(
             {f"{package} {each}" for task in entry.result.tasks for package, each in task.versions.items()}

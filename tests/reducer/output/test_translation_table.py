@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 
 from speechiq.metrics.translation import count_ngrams, read_settings, score
-from speechiq.reducer.output.translation_table import pooled_bleu
+from speechiq.reducer.output.side_tables import pooled_bleu
 from speechiq.siq_tasks.index import TEMPLATES, read_task
 from tests.commands import print_and_write, refusal, siq
 from tests.reducer.conftest import levels, write_files, write_run

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from speechiq.core import usage
-from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.run_record import read_run_record
+from speechiq.reducer.runs.results_file import read_results, tasks_of
+from speechiq.reducer.runs.run_record import RunRecord, read_run_record
 from tests.commands import print_and_write, refusal, siq, succeed
+from tests.records import describe
 from tests.reducer.conftest import levels, write_run, write_skills
 
 CONFIG = {
@@ -34,19 +35,18 @@ WORK = {
 
 
 @pytest.fixture
-def write(tmp_path: Path):
-    def results(content: object) -> Path:
+def read(tmp_path: Path):
+    def read_record(content: dict, *tasks: str) -> RunRecord:
         path = tmp_path / "results_2025-01-01T00-00-00.json"
-        path.write_text(json.dumps(content), encoding="utf-8")
-        return path
+        configs = {task: {"metadata": describe("apply")} for task in tasks}
+        path.write_text(json.dumps({"date": 0.0, "configs": configs} | content), encoding="utf-8")
+        return read_run_record(tasks_of(path, read_results(path)))
 
-    return results
+    return read_record
 
 
-def test_the_command_and_the_settings_are_rebuilt(write):
-    record = read_run_record(
-        write({"config": CONFIG, "total_evaluation_time_seconds": "63.8"}), ["t_apply", "t_remember"]
-    )
+def test_the_command_and_the_settings_are_rebuilt(read):
+    record = read({"config": CONFIG, "total_evaluation_time_seconds": "63.8"}, "t_remember", "t_apply")
     assert record.command == (
         "lm_eval --model hf-audio --model_args pretrained=demo:whisper-base,llm_answer=likelihood "
         '--tasks t_apply,t_remember --gen_kwargs \'{"do_sample": false, "until": ["\\n"]}\' --batch_size auto '
@@ -63,27 +63,19 @@ def test_the_command_and_the_settings_are_rebuilt(write):
 
 
 @pytest.mark.parametrize("arguments", [{"model": "m", "api_key": "s3cret"}, "model=m,hub_token=s3cret"], ids=type)
-def test_no_secret_gets_into_the_command(write, arguments):
-    command = read_run_record(write({"config": {"model": "local", "model_args": arguments}}), ["t"]).command
+def test_no_secret_gets_into_the_command(read, arguments):
+    command = read({"config": {"model": "local", "model_args": arguments}}, "t").command
     assert "model=m" in command and "***" in command and "s3cret" not in command
 
 
-@pytest.mark.parametrize(
-    "content",
-    [{}, {"config": {}}, {"config": {"model": [3], "siq": {"usage": [1]}}}, {"config": 7}, {"config": {"siq": 1}}],
-)
-def test_what_a_file_does_not_record_is_left_out(write, content):
-    record = read_run_record(write(content), ["t"])
+@pytest.mark.parametrize("content", [{}, {"config": {}}, {"config": {"model": [3], "siq": {"usage": [1]}}}])
+def test_what_a_file_does_not_record_is_left_out(read, content):
+    record = read(content, "t")
     assert record.command == "" and record.facts == {}
 
 
-def test_earlier_names_are_read(write):
-    assert read_run_record(write({"config": {"siq": {"usage": {"prefills": 2}}}}), []).facts == {"Usage": "prefills 2"}
-
-
-def test_a_missing_file_is_named(tmp_path: Path):
-    with pytest.raises(SpeechIQError, match=r"results_gone\.json': cannot be read"):
-        read_run_record(tmp_path / "results_gone.json", [])
+def test_earlier_names_are_read(read):
+    assert read({"config": {"siq": {"usage": {"prefills": 2}}}}, "t").facts == {"Usage": "prefills 2"}
 
 
 @pytest.fixture

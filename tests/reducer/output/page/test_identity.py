@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from speechiq.reducer.output.page.identity import identify, short_names
+from speechiq.reducer.output.page.identity import name_encoder, short_names, show_kind
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
@@ -30,7 +30,8 @@ DESCRIBED = {
 @pytest.mark.parametrize(("described", "known"), DESCRIBED.values(), ids=DESCRIBED)
 def test_a_description_becomes_words_of_the_leaderboard(described, known):
     task = TaskRun(0.0, "r", "s", "t", LEVELS["apply"], {}, described)
-    assert identify(System("s", tasks=(task,))) == known
+    system = System("s", tasks=(task,))
+    assert (show_kind(system), name_encoder(system), system.control) == known
 
 
 def test_chart_names_are_short_and_stay_apart():
