@@ -104,20 +104,20 @@ def _read_options(options: Sequence[str], engines: set[str]) -> dict[str, dict[s
     return given
 
 
-def _speak(texts: Sequence[Any], voices: Mapping[str, Any], seed: int) -> list[Any]:
+def _speak(texts: Sequence[dict[str, Any]], voices: Mapping[str, Any], seed: int) -> list[Any]:
     """Return all texts with their speech, in their order; one voice after the other works."""
     from speechiq.engines._shared.speech import LONGEST_S
     from speechiq.siq_tasks.catalog.spoken import Spoken, choose_seed, choose_voice
 
     spoken = {}
-    chosen = {text.id: choose_voice(text, list(voices)) for text in texts}
+    chosen = {text["id"]: choose_voice(text["id"], list(voices)) for text in texts}
     for name, engine in voices.items():
-        own = [text for text in texts if chosen[text.id] == name]
-        seeds = [choose_seed(text, seed) for text in own]
-        for text, number, clip in zip(own, seeds, engine.speak([text.text for text in own], seeds), strict=True):
+        own = [text for text in texts if chosen[text["id"]] == name]
+        seeds = [choose_seed(text["id"], seed) for text in own]
+        for text, number, clip in zip(own, seeds, engine.speak([text["text"] for text in own], seeds), strict=True):
             if clip.duration >= LONGEST_S:
-                raise SpeechIQError(text.id, f"takes {name} longer than {LONGEST_S:g} s to speak", "split the text")
-            spoken[text.id] = Spoken(text, name, number, clip)
+                raise SpeechIQError(text["id"], f"takes {name} longer than {LONGEST_S:g} s to speak", "split the text")
+            spoken[text["id"]] = Spoken({**text, "voice": name, "seed": number}, clip)
     if silent := [id for id, each in spoken.items() if not each.clip.samples.any()]:
         say(f"warning: digital silence in {count_of(len(silent), 'clip')}, {silent[0]!r} among them; listen to them")
-    return [spoken[text.id] for text in texts]
+    return [spoken[text["id"]] for text in texts]

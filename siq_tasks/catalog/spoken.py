@@ -23,25 +23,15 @@ LONGEST_TEXT = 6000
 LONGEST_SHOWN = 40
 
 
-class Text(NamedTuple):
-    """Hold a text to speak; `row` has all columns of its row, or only `id` and `text` for a plain text file."""
-
-    id: str
-    text: str
-    row: Mapping[str, Any]
-
-
 class Spoken(NamedTuple):
-    """Hold a text and its speech by a voice, `ENGINE:MODEL`, from a seed."""
+    """Hold the row of a text, with its `voice` (`ENGINE:MODEL`) and `seed`, and its speech."""
 
-    text: Text
-    voice: str
-    seed: int
+    row: Mapping[str, Any]
     clip: Clip
 
 
-def read_spoken_texts(path: Path) -> list[Text]:
-    """Return the texts of a file, in its order; refuse a text, an id or a column that cannot be used.
+def read_spoken_texts(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of the texts of a file, with their ids; refuse a text, an id or a column that cannot be used.
 
     It is a `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others, or any other file,
     with a text per line. Ids are by default the positions, `00000` and so on.
@@ -50,7 +40,7 @@ def read_spoken_texts(path: Path) -> list[Text]:
     check_columns(rows[0], ["text"], path)
     if taken := sorted({column for row in rows for column in row} & set(WRITTEN)):
         raise SpeechIQError(path, f"a column {taken[0]!r} would be overwritten", "rename or remove it")
-    texts, places = [], dict[str, int]()
+    found, places = [], dict[str, int]()
     for number, row in enumerate(rows, 1):
         where = f"{path} row {number}"
         key = f"{number - 1:05}" if row.get("id") in (None, "") else read_id(row, "id", where)
@@ -59,8 +49,8 @@ def read_spoken_texts(path: Path) -> list[Text]:
         text = read_field(row, "text", where)
         if fault := find_unspeakable(text):
             raise SpeechIQError(where, f"{text[:LONGEST_SHOWN]!r} {fault}")
-        texts.append(Text(key, text, {**row, "id": key}))
-    return texts
+        found.append({**row, "id": key, "text": text})
+    return found
 
 
 def find_unspeakable(text: str) -> str | None:
@@ -86,19 +76,18 @@ def _read_lines(path: Path) -> list[dict[str, Any]]:
     return [{"text": line.strip()} for line in lines]
 
 
-def choose_voice(text: Text, voices: Sequence[str]) -> str:
+def choose_voice(id: str, voices: Sequence[str]) -> str:
     """Return the voice of a text, which depends on its id alone, so that every subset has the same voices.
 
-    >>> text = Text("a", "Yes.", {})
-    >>> choose_voice(text, ["flite:slt"]), choose_voice(text, ["flite:slt", "flite:awb"])
+    >>> choose_voice("a", ["flite:slt"]), choose_voice("a", ["flite:slt", "flite:awb"])
     ('flite:slt', 'flite:awb')
     """
-    return voices[_digest(text.id) % len(voices)]
+    return voices[_digest(id) % len(voices)]
 
 
-def choose_seed(text: Text, seed: int) -> int:
+def choose_seed(id: str, seed: int) -> int:
     """Return the seed of a text, which depends on its id and on the seed of the whole set; 32 bits."""
-    return _digest(f"{seed}/{text.id}") % 2**32
+    return _digest(f"{seed}/{id}") % 2**32
 
 
 def _digest(name: str) -> int:
@@ -111,10 +100,10 @@ def write_spoken_set(folder: Path, spoken: Iterable[Spoken], voices: Mapping[str
         draft.joinpath(AUDIO).mkdir()
         rows = []
         for each in spoken:
-            name = each.text.id if PLAIN.fullmatch(each.text.id) else hashlib.sha256(each.text.id.encode()).hexdigest()
+            id = each.row["id"]
+            name = id if PLAIN.fullmatch(id) else hashlib.sha256(id.encode()).hexdigest()
             file = f"{AUDIO}/{name}.wav"
             draft.joinpath(file).write_bytes(encode_audio([each.clip.samples], "WAV"))
-            made = {"voice": each.voice, "seed": each.seed, "seconds": round(each.clip.duration, 3)}
-            rows.append({"file_name": file, **each.text.row, **made})
+            rows.append({"file_name": file, **each.row, "seconds": round(each.clip.duration, 3)})
         draft.joinpath(METADATA).write_bytes(as_lines(rows))
         draft.joinpath(VOICES).write_text(json.dumps(voices, indent=1) + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
 from speechiq.siq_tasks.catalog.folders import complete_folder
-from speechiq.siq_tasks.catalog.spoken import LONGEST_TEXT, Spoken, Text, write_spoken_set
+from speechiq.siq_tasks.catalog.spoken import LONGEST_TEXT, Spoken, write_spoken_set
 from speechiq.siq_tasks.loaders.clips import prepare
 from tests.commands import call, refusal, succeed
 from tests.conftest import full_disk
@@ -150,7 +150,7 @@ def test_a_voice_that_cannot_be_used_is_refused_in_one_line(texts, tmp_path, arg
 
 def test_a_full_disk_is_one_line_and_leaves_no_folder(tmp_path):
     noise = np.random.default_rng(0).normal(0, 0.1, 16_000)
-    spoken = Spoken(Text("a", "Yes.", {}), "flite:slt", 0, as_speech(noise, 16_000, "flite:slt"))
+    spoken = Spoken({"id": "a"}, as_speech(noise, 16_000, "flite:slt"))
     with full_disk(), pytest.raises(SpeechIQError, match="spoken': File too large; free disk space, or"):
         write_spoken_set(tmp_path / "spoken", [spoken], {})
     assert not list(tmp_path.iterdir())
