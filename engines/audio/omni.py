@@ -15,6 +15,7 @@ from transformers import (
     GenerationConfig,
     PreTrainedConfig,
     PreTrainedModel,
+    StoppingCriteriaList,
 )
 
 from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
@@ -26,8 +27,8 @@ from speechiq.core.response import Response
 from speechiq.core.suggestions import suggest
 from speechiq.core.usage import current_clock, measured, timed, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
-from speechiq.engines._shared.checkpoint_writer import ANSWER, ModelInputs, stream_to_clock
-from speechiq.engines._shared.sampling import sampling_settings, seeded
+from speechiq.engines._shared.checkpoint_writer import ANSWER, ModelInputs, ignore
+from speechiq.engines._shared.sampling import Finished, sampling_settings, seeded
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines._transformers import load_with_speakers
 from speechiq.engines.audio.hf import AudioOptions
@@ -194,10 +195,12 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         features = BatchFeature(inputs.features).to(model.device, model.dtype)
         inputs_of_model = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **features}
         generate = partial(model.generate, **inputs_of_model, **text, **only_given(speaker=self.options.speaker))
-        timing = only_given(thinker_streamer=stream_to_clock(self.prompts.tokenizer.all_special_ids))
+        timing = StoppingCriteriaList([Finished(self.prompts.tokenizer.all_special_ids, ignore)])
         try:
             with seeded(seed, model.device):
-                texts, samples = generate(generation_mode="audio", **self._speech_settings(), **timing)
+                texts, samples = generate(
+                    generation_mode="audio", **self._speech_settings(), thinker_stopping_criteria=timing
+                )
         except (RuntimeError, TypeError, ValueError, LookupError) as error:
             if is_out_of_memory(error):
                 raise
