@@ -22,8 +22,7 @@ from transformers import (
     StoppingCriteriaList,
 )
 
-from speechiq.core.batches import OnResult, group_by_size, run_in_batches
-from speechiq.core.console import progress_bar
+from speechiq.core.batches import Advance, OnResult, group_by_size, run_in_batches
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
 from speechiq.core.response import CutText
 from speechiq.core.usage import is_recording, measured, timed, usage
@@ -320,29 +319,25 @@ class CheckpointWriter(CheckpointEngine, Writer):
         if not items:
             return []
         verb, unit = label
-        title, is_timed, caches = f"{self.checkpoint.name} {verb}", are_answers and is_recording(), PrefixCaches()
+        is_timed, caches = are_answers and is_recording(), PrefixCaches()
 
         def steps(item: Work[Any]) -> int:
             return len(item.request) if are_answers else 1
 
-        def run(batch: list[Work[Any]]) -> Sequence[Result]:
+        def run(batch: list[Work[Any]], advance: Advance) -> Sequence[Result]:
             if not is_timed:
-                return self._run_batch(model, caches, decode, progress.update, batch)
+                return self._run_batch(model, caches, decode, advance, batch)
             self._forget_audio()
             with timed(batch[0].request[0]):
-                return self._run_batch(model, PrefixCaches(), decode, progress.update, batch)
+                return self._run_batch(model, PrefixCaches(), decode, advance, batch)
 
-        with (
-            self.checkpoint.loaded() as model,
-            progress_bar(total=sum(map(steps, items)), verb=title, unit=unit) as progress,
-            measured(verb, audio_seconds(prompts)),
-        ):
+        with self.checkpoint.loaded() as model, measured(verb, audio_seconds(prompts)):
             return run_in_batches(
                 items,
                 run,
                 length=lambda item: item.length,
                 batch_size=1 if is_timed else self.checkpoint.batch_size,
-                progress=progress,
+                label=(f"{self.checkpoint.name} {verb}", unit),
                 on_result=on_result,
                 kind=lambda item: item.has_prefix,
                 steps=steps,

@@ -20,7 +20,6 @@ from transformers import (
 
 from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
 from speechiq.core.checkpoints.opening import describe_error, read_context
-from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
@@ -142,21 +141,16 @@ class OmniReply(CheckpointEngine, ReplyEngine):
     ) -> list[list[Response]]:
         """Answer each prompt with the random numbers of its seeds; see `ReplyEngine.reply`."""
         self.inputs.check_clips(prompts)
-        name, length = self.checkpoint.name, int(settings.get("max_gen_toks", ANSWER))
+        length = int(settings.get("max_gen_toks", ANSWER))
         sampling = sampling_settings(settings, NO_SETTINGS)
         text = {f"thinker_{setting}": value for setting, value in {"max_new_tokens": length, **sampling}.items()}
-        with (
-            self.checkpoint.loaded() as model,
-            progress_bar(total=sum(map(len, seeds)), verb=f"{name} answering aloud", unit="reply") as progress,
-            measured("answering", audio_seconds(prompts)),
-        ):
-            self._check_speaker(model)
+        with self.checkpoint.loaded() as model, measured("answering", audio_seconds(prompts)):
             return run_in_batches(
                 list(zip(prompts, seeds, strict=True)),
-                lambda batch: [self._answer(model, prompt, row, length, text) for prompt, row in batch],
+                lambda batch, _: [self._answer(model, prompt, row, length, text) for prompt, row in batch],
                 length=lambda item: item[0].seconds,
                 batch_size=1,
-                progress=progress,
+                label=(f"{self.checkpoint.name} answering aloud", "reply"),
                 on_result=on_result,
                 steps=lambda item: len(item[1]),
             )
@@ -174,6 +168,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         self, model: PreTrainedModel, prompt: Prompt, seeds: Sequence[int], length: int, text: Mapping[str, Any]
     ) -> list[Response]:
         """Return a reply per seed; `length` is the most tokens of a text, `text` has arguments of `generate`."""
+        self._check_speaker(model)
         self.prompts.features.clear()
         with timed(seeds[0]):
             inputs = self.inputs.build(prompt, length)
