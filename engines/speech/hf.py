@@ -41,7 +41,6 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
     """Speak one text at a time, because the random numbers of a batch depend on all its texts."""
 
     record = VoiceOptions
-    seeded = True
 
     def __init__(self, model: str, options: VoiceOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(
