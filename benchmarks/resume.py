@@ -75,7 +75,7 @@ def evaluate(journal: str, *arguments: str) -> None:
 
         def noting(stage: str, run_in_batches: Callable) -> Callable:
             def run(items: Sequence, work: Callable, **settings: Any) -> list:
-                return run_in_batches(items, lambda batch: work(note(stage, batch)), **settings)
+                return run_in_batches(items, lambda batch, advance: work(note(stage, batch), advance), **settings)
 
             return run
 

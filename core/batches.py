@@ -13,14 +13,15 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeVar
 
-from tqdm import tqdm
-
+from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "alloc_failed", "cudnn_status_not_supported")
 OnResult = Callable[[Sequence[int], Sequence[Any]], None]
+#: Advances a bar by a number of steps.
+Advance = Callable[[int], object]
 #: Position, result and failure of an item; all None at the end of a thread.
 Finished = tuple[int | None, Any, BaseException | None]
 
@@ -78,11 +79,11 @@ def drop(places: Sequence[int], results: Sequence[Any]) -> None:
 
 def run_in_batches(
     items: Sequence[Item],
-    run: Callable[[list[Item]], Sequence[Result]],
+    run: Callable[[list[Item], Advance], Sequence[Result]],
     *,
     length: Callable[[Item], Any],
     batch_size: int,
-    progress: tqdm[Any],
+    label: tuple[str, str],
     on_result: OnResult = drop,
     kind: Callable[[Item], bool] = lambda item: True,
     steps: Callable[[Item], int] = lambda item: 1,
@@ -91,37 +92,39 @@ def run_in_batches(
 
     Args:
         items: In any order.
-        run: Takes a batch and returns one result per item.
+        run: Takes a batch and returns one result per item; may advance the bar within the batch by its second argument.
         length: The length of an item, as anything that sorts; a batch has items of similar length.
         batch_size: The initial size.
-        progress: Advanced by the steps of the items that are done; `run` may advance it within a batch.
+        label: Verb and unit of a bar that counts the steps of the items that are done; see `progress_bar`.
         on_result: Called as soon as a batch is done, with the positions of its items and their results.
         kind: Items for which it is true come first, and never share a batch with others.
-        steps: How many steps of `progress` an item is.
+        steps: How many steps of the bar an item is.
     """
     order = sorted(range(len(items)), key=lambda i: (kind(items[i]), length(items[i])), reverse=True)
     results: dict[int, Result] = {}
-    done = progress.n
-    while len(results) < len(order):
-        batch = order[len(results) : len(results) + batch_size]
-        batch = list(next(groupby(batch, lambda i: kind(items[i])))[1])
-        try:
-            batch_results = run([items[i] for i in batch])
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise SpeechIQError(
-                    "one item alone does not fit into the accelerator's memory",
-                    fix="use a smaller model, a smaller dtype, or more memory",
-                ) from error
-            batch_size = len(batch) // 2
-            progress.update(done - progress.n)
-            continue
-        results.update(zip(batch, batch_results, strict=True))
-        on_result(batch, batch_results)
-        done += sum(steps(items[i]) for i in batch)
-        progress.update(done - progress.n)
+    done = 0
+    verb, unit = label
+    with progress_bar(total=sum(map(steps, items)), verb=verb, unit=unit) as bar:
+        while len(results) < len(order):
+            batch = order[len(results) : len(results) + batch_size]
+            batch = list(next(groupby(batch, lambda i: kind(items[i])))[1])
+            try:
+                batch_results = run([items[i] for i in batch], bar.update)
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                if len(batch) == 1:
+                    raise SpeechIQError(
+                        "one item alone does not fit into the accelerator's memory",
+                        fix="use a smaller model, a smaller dtype, or more memory",
+                    ) from error
+                batch_size = len(batch) // 2
+                bar.update(done - bar.n)
+                continue
+            results.update(zip(batch, batch_results, strict=True))
+            on_result(batch, batch_results)
+            done += sum(steps(items[i]) for i in batch)
+            bar.update(done - bar.n)
     return [results[i] for i in range(len(items))]
 
 
@@ -161,37 +164,40 @@ def run_concurrently(
     run: Callable[[Item], Result],
     *,
     workers: int,
-    progress: tqdm[Any],
+    label: tuple[str, str],
     on_result: OnResult = drop,
 ) -> list[Result]:
     """Call `run` on all items in other threads, several at a time: for work that waits for servers, such as calls.
 
     The first failure ends it: no further item starts, and items under way still count if they succeed.
     Ctrl-C ends it at once; items under way are abandoned and do not keep the process alive. `on_result` is called in
-    this thread as soon as an item is done, with its position and result.
+    this thread as soon as an item is done, with its position and result. `label` has verb and unit of a bar; see
+    `progress_bar`.
     """
     left = deque(enumerate(items))
     finished: SimpleQueue[Finished] = SimpleQueue()
     results: dict[int, Result] = {}
     failures: list[BaseException] = []
     working = min(workers, len(items))
-    try:
-        for _ in range(working):
-            Thread(target=copy_context().run, args=(_work, left, run, finished.put), daemon=True).start()
-        while working:
-            i, result, failure = finished.get()
-            if failure is not None:
-                failures.append(failure)
-            elif i is None:
-                working -= 1
-            else:
-                results[i] = result
-                on_result([i], [result])
-                progress.update()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"stopped by hand after {len(results)} of {len(items)}") from None
-    finally:
-        left.clear()
+    verb, unit = label
+    with progress_bar(total=len(items), verb=verb, unit=unit) as bar:
+        try:
+            for _ in range(working):
+                Thread(target=copy_context().run, args=(_work, left, run, finished.put), daemon=True).start()
+            while working:
+                i, result, failure = finished.get()
+                if failure is not None:
+                    failures.append(failure)
+                elif i is None:
+                    working -= 1
+                else:
+                    results[i] = result
+                    on_result([i], [result])
+                    bar.update()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"stopped by hand after {len(results)} of {len(items)}") from None
+        finally:
+            left.clear()
     if failures:
         raise failures[0]
     return [results[i] for i in range(len(items))]

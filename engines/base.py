@@ -349,15 +349,9 @@ class AudioEngine(Writer, Protocol):
 
 
 class SpeechEngine(Engine, Protocol):
-    """Define a voice, which speaks text: a text-to-speech model, a service or a program.
-
-    Attributes:
-        seeded: whether the speech depends on the seed. If not, an engine gives the same speech for every seed, unless
-            the service behind it draws random numbers of its own.
-    """
+    """Define a voice, which speaks text: a text-to-speech model, a service or a program."""
 
     kind: ClassVar[Kind] = "speech"
-    seeded: bool = False
 
     @classmethod
     def list_voices(cls) -> list[str]:
@@ -372,7 +366,8 @@ class SpeechEngine(Engine, Protocol):
             texts: any texts. Line breaks and control characters are not spoken, and a text without a letter or a digit
                 is silence; `_shared.speech.speak_line` provides for both.
             seeds: one per text, 0 or more. The speech depends only on its text, its seed and `identity`, not on the
-                other texts, so that it is equal in every batch and process. An engine without randomness ignores seeds.
+                other texts, so that it is equal in every batch and process. An engine without randomness ignores seeds,
+                and the service behind an engine may draw random numbers of its own.
             on_result: called with indices and results as soon as some texts are done; see the module.
 
         Returns:

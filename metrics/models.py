@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from speechiq.core.batches import OnResult, needing_memory, run_in_batches
+from speechiq.core.batches import Advance, OnResult, needing_memory, run_in_batches
 from speechiq.core.cache.stage_cache import StageCache, cached
 from speechiq.core.checkpoints.names import identity, read_config, resolve
 from speechiq.core.checkpoints.opening import (
@@ -26,7 +26,6 @@ from speechiq.core.checkpoints.opening import (
     opening,
     read_context,
 )
-from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder
 from speechiq.core.usage import measured, usage
@@ -225,14 +224,18 @@ class TextModel:
             check_tokens(self.called, owner, ids, 0, self.context, fix)
         self.load()
 
-        def read_batch(batch: Sequence[Any]) -> list[Any]:
+        def read_batch(batch: Sequence[Any], _: Advance) -> list[Any]:
             usage["embeddings"] += len(batch)
             return self.read_batch(batch, reading)
 
-        bar = progress_bar(total=len(tokens), verb="embedding", unit="text")
-        with bar, torch.inference_mode(), measured("embedding"):
+        with torch.inference_mode(), measured("embedding"):
             run_in_batches(
-                tokens, read_batch, length=len, batch_size=self.batch_size, progress=bar, on_result=on_result
+                tokens,
+                read_batch,
+                length=len,
+                batch_size=self.batch_size,
+                label=("embedding", "text"),
+                on_result=on_result,
             )
 
     def pad(self, batch: Sequence[Tokens]) -> Padded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -22,11 +22,10 @@ from transformers import (
     StoppingCriteriaList,
 )
 
-from speechiq.core.batches import OnResult, group_by_size, run_in_batches
-from speechiq.core.console import progress_bar
+from speechiq.core.batches import Advance, OnResult, group_by_size, run_in_batches
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
 from speechiq.core.response import CutText
-from speechiq.core.usage import Clock, current_clock, is_recording, measured, timed, usage
+from speechiq.core.usage import is_recording, measured, timed, usage
 from speechiq.engines._shared.checkpoint import CheckpointEngine
 from speechiq.engines._shared.sampling import (
     PROCESSORS,
@@ -87,32 +86,6 @@ def greedy_config(model: PreTrainedModel, **settings: Any) -> GenerationConfig:
     return config
 
 
-class FirstToken:
-    """Mark the first token of the answers to a prompt that is not one of the tokens `ends`.
-
-    It has the methods of a `BaseStreamer` of transformers. The first tokens that `generate` passes are those of the
-    prompt.
-    """
-
-    def __init__(self, clock: Clock, ends: Collection[int]) -> None:
-        self._clock, self._ends, self._has_prompt = clock, set(ends), False
-
-    def put(self, value: torch.Tensor) -> None:
-        """Take the next token of each answer."""
-        if self._has_prompt and not self._ends.issuperset(value.flatten().tolist()):
-            self._clock.mark("first_token")
-        self._has_prompt = True
-
-    def end(self) -> None:
-        """Do nothing: the caller times the end."""
-
-
-def stream_to_clock(ends: Collection[int]) -> Any:
-    """Return the `streamer` of `generate` that marks first tokens; None while nothing is timed."""
-    clock = current_clock.get()
-    return None if clock is None else FirstToken(clock, ends)
-
-
 def ignore(finished: int) -> None:
     """Ignore the number of answers that have ended."""
 
@@ -141,7 +114,6 @@ def write_answers(
         chain.append(SeededSampling([seed for row in seeds for seed in row]))
     ids, mask, cache = prefill.expand([i for i, row in enumerate(seeds) for _ in row])
     config = greedy_config(model, max_new_tokens=steps, pad_token_id=pad_token_id)
-    ends = _list_ends(model)
     output = GenerationMixin.generate(
         model,
         ids,
@@ -149,8 +121,7 @@ def write_answers(
         past_key_values=cache,
         generation_config=config,
         logits_processor=LogitsProcessorList(chain),
-        stopping_criteria=StoppingCriteriaList([Finished(ends, on_finished)]),
-        streamer=stream_to_clock(ends),
+        stopping_criteria=StoppingCriteriaList([Finished(_list_ends(model), on_finished)]),
     )[:, ids.shape[1] :]
     usage["generated_tokens"] += int((output != pad_token_id).sum())
     return output
@@ -348,29 +319,25 @@ class CheckpointWriter(CheckpointEngine, Writer):
         if not items:
             return []
         verb, unit = label
-        title, is_timed, caches = f"{self.checkpoint.name} {verb}", are_answers and is_recording(), PrefixCaches()
+        is_timed, caches = are_answers and is_recording(), PrefixCaches()
 
         def steps(item: Work[Any]) -> int:
             return len(item.request) if are_answers else 1
 
-        def run(batch: list[Work[Any]]) -> Sequence[Result]:
+        def run(batch: list[Work[Any]], advance: Advance) -> Sequence[Result]:
             if not is_timed:
-                return self._run_batch(model, caches, decode, progress.update, batch)
+                return self._run_batch(model, caches, decode, advance, batch)
             self._forget_audio()
             with timed(batch[0].request[0]):
-                return self._run_batch(model, PrefixCaches(), decode, progress.update, batch)
+                return self._run_batch(model, PrefixCaches(), decode, advance, batch)
 
-        with (
-            self.checkpoint.loaded() as model,
-            progress_bar(total=sum(map(steps, items)), verb=title, unit=unit) as progress,
-            measured(verb, audio_seconds(prompts)),
-        ):
+        with self.checkpoint.loaded() as model, measured(verb, audio_seconds(prompts)):
             return run_in_batches(
                 items,
                 run,
                 length=lambda item: item.length,
                 batch_size=1 if is_timed else self.checkpoint.batch_size,
-                progress=progress,
+                label=(f"{self.checkpoint.name} {verb}", unit),
                 on_result=on_result,
                 kind=lambda item: item.has_prefix,
                 steps=steps,

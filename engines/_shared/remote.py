@@ -15,7 +15,6 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
-from speechiq.core.console import progress_bar
 from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Advice, Endpoint, Malformed, NoConnection, Refusal
 from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
@@ -96,8 +95,8 @@ class RemoteModel:
         self, items: Sequence[Item], ask: Callable[[Item], Result], verb: str, unit: str, on_result: OnResult = drop
     ) -> list[Result]:
         """Return the result of `ask` for each item, several at a time; `verb` and `unit` are for the progress bar."""
-        with progress_bar(total=len(items), verb=f"{self.endpoint.name} {verb}", unit=unit) as progress:
-            return run_concurrently(items, ask, workers=self.workers, progress=progress, on_result=on_result)
+        label = f"{self.endpoint.name} {verb}", unit
+        return run_concurrently(items, ask, workers=self.workers, label=label, on_result=on_result)
 
     def encode(self, clip: Clip, container: str) -> Iterator[bytes]:
         """Yield the clip as files, split at pauses if it is longer than `max_audio_s`; it is decoded block by block."""

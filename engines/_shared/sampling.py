@@ -24,6 +24,7 @@ from transformers import (
 
 from speechiq.core.checkpoints.opening import first_line
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.usage import current_clock
 from speechiq.engines._transformers import default_sampling
 
 PENALTY = {"repetition_penalty": RepetitionPenaltyLogitsProcessor}
@@ -103,19 +104,24 @@ class SeededSampling(LogitsProcessor):
 
 
 class Finished(StoppingCriteria):
-    """Call `on_finished` at each step with the number of rows that end with one of the tokens `ends`; stop nothing."""
+    """Call `on_finished` at each step with the number of rows that end with one of the tokens `ends`; stop nothing.
+
+    While an answer is timed, the first token of some row that is not one of `ends` is marked on its clock.
+    """
 
     def __init__(self, ends: Sequence[int], on_finished: Callable[[int], object]) -> None:
         self.ends, self.on_finished = torch.tensor(list(ends), dtype=torch.long), on_finished
         self.ended: torch.Tensor | None = None
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor, **kwargs: Any) -> torch.Tensor:
-        """Report the rows that end with this step; return False for all rows."""
+        """Report the rows that end with this step, and mark the first token; return False for all rows."""
         self.ends = self.ends.to(input_ids.device)
         ended = torch.isin(input_ids[:, -1], self.ends)
         before = torch.zeros_like(ended) if self.ended is None else self.ended
         self.ended = ended | before
         self.on_finished(int((self.ended & ~before).sum()))
+        if (clock := current_clock.get()) is not None and not ended.all():
+            clock.mark("first_token")
         return torch.zeros_like(ended)
 
 

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from msgspec import Meta
-from tqdm import tqdm
 from transformers import (
     AutoProcessor,
     BatchFeature,
@@ -21,10 +20,9 @@ from transformers import (
     StoppingCriteria,
 )
 
-from speechiq.core.batches import OnResult, drop, group_by_size, run_in_batches
+from speechiq.core.batches import Advance, OnResult, drop, group_by_size, run_in_batches
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.clip import SAMPLING_RATE, Clip
-from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response, distinct_texts
 from speechiq.core.usage import measured, usage
@@ -80,24 +78,19 @@ class CheckpointASR(CheckpointEngine, ASREngine):
 
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip to its end, with an n-best list in `hypotheses` if `nbest` is set."""
-        verb = f"{self.checkpoint.name} transcribing"
-        count = partial(count_chunks, longest_s=SPAN_S)
-        with (
-            self.checkpoint.loaded() as model,
-            progress_bar(total=sum(map(count, clips)), verb=verb, unit="chunk") as progress,
-            measured("transcribing", sum(clip.duration for clip in clips)),
-        ):
+        seconds = sum(clip.duration for clip in clips)
+        with self.checkpoint.loaded() as model, measured("transcribing", seconds):
             return run_in_batches(
                 clips,
-                lambda batch: self._transcribe_batch(model, batch, progress),
+                partial(self._transcribe_batch, model),
                 length=lambda clip: clip.duration,
                 batch_size=self.checkpoint.batch_size,
-                progress=progress,
+                label=(f"{self.checkpoint.name} transcribing", "chunk"),
                 on_result=on_result,
-                steps=count,
+                steps=partial(count_chunks, longest_s=SPAN_S),
             )
 
-    def _transcribe_batch(self, model: PreTrainedModel, clips: Sequence[Clip], progress: tqdm[Any]) -> list[Response]:
+    def _transcribe_batch(self, model: PreTrainedModel, clips: Sequence[Clip], advance: Advance) -> list[Response]:
         """Transcribe clips together, span by span: the first of each clip, the second of each, and so on."""
         spans: list[list[tuple[str, ...]]] = [[] for _ in clips]
         for batch in zip_longest(*(read_chunks(clip, SPAN_S) for clip in clips)):
@@ -105,7 +98,7 @@ class CheckpointASR(CheckpointEngine, ASREngine):
             found = self.decode(model, [span for _, span in present])
             for (transcripts, _), texts in zip(present, found, strict=True):
                 transcripts.append(texts)
-            progress.update(len(present))
+            advance(len(present))
         usage["asr_clips"] += len(clips)
         nbest = self.nbest or 0
         joined = [join_nbest(transcripts, " ") for transcripts in spans]

@@ -14,7 +14,6 @@ from speechiq.core.batches import OnResult, drop, run_in_batches
 from speechiq.core.checkpoints.names import ON_DISK, identity
 from speechiq.core.checkpoints.opening import opening
 from speechiq.core.clip import Clip
-from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, is_file, is_folder
 from speechiq.core.response import Response
@@ -66,17 +65,13 @@ class FasterWhisperASR(ASREngine):
     def transcribe(self, clips: Sequence[Clip], on_result: OnResult = drop) -> list[Response]:
         """Transcribe each clip; see `ASREngine.transcribe`."""
         model = self._load()
-        verb = f"faster-whisper:{self.model} transcribing"
-        with (
-            progress_bar(total=len(clips), verb=verb, unit="clip") as progress,
-            measured("transcribing", sum(clip.duration for clip in clips)),
-        ):
+        with measured("transcribing", sum(clip.duration for clip in clips)):
             return run_in_batches(
                 clips,
-                lambda batch: [self._transcribe_clip(model, clip) for clip in batch],
+                lambda batch, _: [self._transcribe_clip(model, clip) for clip in batch],
                 length=lambda clip: clip.duration,
                 batch_size=1,
-                progress=progress,
+                label=(f"faster-whisper:{self.model} transcribing", "clip"),
                 on_result=on_result,
             )
 

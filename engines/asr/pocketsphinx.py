@@ -11,7 +11,6 @@ import numpy as np
 
 from speechiq.core.batches import OnResult, count_cores, drop, run_concurrently
 from speechiq.core.clip import Clip
-from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import Response
 from speechiq.core.suggestions import missing
@@ -43,14 +42,13 @@ class PocketSphinxASR(ASREngine):
         usage["asr_clips"] += len(clips)
         with (
             ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool,
-            progress_bar(total=len(clips), verb="pocketsphinx transcribing", unit="clip") as progress,
             measured("transcribing", sum(clip.duration for clip in clips)),
         ):
             return run_concurrently(
                 clips,
                 lambda clip: Response(pool.submit(decode_clip, clip).result(), coverage=1.0),
                 workers=count_cores(),
-                progress=progress,
+                label=("pocketsphinx transcribing", "clip"),
                 on_result=on_result,
             )
 

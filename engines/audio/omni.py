@@ -15,19 +15,19 @@ from transformers import (
     GenerationConfig,
     PreTrainedConfig,
     PreTrainedModel,
+    StoppingCriteriaList,
 )
 
 from speechiq.core.batches import OnResult, drop, is_out_of_memory, run_in_batches
 from speechiq.core.checkpoints.opening import describe_error, read_context
-from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
 from speechiq.core.suggestions import suggest
 from speechiq.core.usage import current_clock, measured, timed, usage
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine
-from speechiq.engines._shared.checkpoint_writer import ANSWER, ModelInputs, stream_to_clock
-from speechiq.engines._shared.sampling import sampling_settings, seeded
+from speechiq.engines._shared.checkpoint_writer import ANSWER, ModelInputs, ignore
+from speechiq.engines._shared.sampling import Finished, sampling_settings, seeded
 from speechiq.engines._shared.speech import as_speech
 from speechiq.engines._transformers import load_with_speakers
 from speechiq.engines.audio.hf import AudioOptions
@@ -141,21 +141,16 @@ class OmniReply(CheckpointEngine, ReplyEngine):
     ) -> list[list[Response]]:
         """Answer each prompt with the random numbers of its seeds; see `ReplyEngine.reply`."""
         self.inputs.check_clips(prompts)
-        name, length = self.checkpoint.name, int(settings.get("max_gen_toks", ANSWER))
+        length = int(settings.get("max_gen_toks", ANSWER))
         sampling = sampling_settings(settings, NO_SETTINGS)
         text = {f"thinker_{setting}": value for setting, value in {"max_new_tokens": length, **sampling}.items()}
-        with (
-            self.checkpoint.loaded() as model,
-            progress_bar(total=sum(map(len, seeds)), verb=f"{name} answering aloud", unit="reply") as progress,
-            measured("answering", audio_seconds(prompts)),
-        ):
-            self._check_speaker(model)
+        with self.checkpoint.loaded() as model, measured("answering", audio_seconds(prompts)):
             return run_in_batches(
                 list(zip(prompts, seeds, strict=True)),
-                lambda batch: [self._answer(model, prompt, row, length, text) for prompt, row in batch],
+                lambda batch, _: [self._answer(model, prompt, row, length, text) for prompt, row in batch],
                 length=lambda item: item[0].seconds,
                 batch_size=1,
-                progress=progress,
+                label=(f"{self.checkpoint.name} answering aloud", "reply"),
                 on_result=on_result,
                 steps=lambda item: len(item[1]),
             )
@@ -173,6 +168,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         self, model: PreTrainedModel, prompt: Prompt, seeds: Sequence[int], length: int, text: Mapping[str, Any]
     ) -> list[Response]:
         """Return a reply per seed; `length` is the most tokens of a text, `text` has arguments of `generate`."""
+        self._check_speaker(model)
         self.prompts.features.clear()
         with timed(seeds[0]):
             inputs = self.inputs.build(prompt, length)
@@ -194,10 +190,12 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         features = BatchFeature(inputs.features).to(model.device, model.dtype)
         inputs_of_model = {"input_ids": ids, "attention_mask": torch.ones_like(ids), **features}
         generate = partial(model.generate, **inputs_of_model, **text, **only_given(speaker=self.options.speaker))
-        timing = only_given(thinker_streamer=stream_to_clock(self.prompts.tokenizer.all_special_ids))
+        timing = StoppingCriteriaList([Finished(self.prompts.tokenizer.all_special_ids, ignore)])
         try:
             with seeded(seed, model.device):
-                texts, samples = generate(generation_mode="audio", **self._speech_settings(), **timing)
+                texts, samples = generate(
+                    generation_mode="audio", **self._speech_settings(), thinker_stopping_criteria=timing
+                )
         except (RuntimeError, TypeError, ValueError, LookupError) as error:
             if is_out_of_memory(error):
                 raise

@@ -16,10 +16,9 @@ from transformers import (
     TextToAudioPipeline,
 )
 
-from speechiq.core.batches import OnResult, drop, run_in_batches
+from speechiq.core.batches import Advance, OnResult, drop, run_in_batches
 from speechiq.core.checkpoints.opening import describe_error
 from speechiq.core.clip import Clip
-from speechiq.core.console import progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import Checkpoint, CheckpointEngine, Loading
 from speechiq.engines._shared.sampling import seeded
@@ -42,7 +41,6 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
     """Speak one text at a time, because the random numbers of a batch depend on all its texts."""
 
     record = VoiceOptions
-    seeded = True
 
     def __init__(self, model: str, options: VoiceOptions, setup: Setup) -> None:
         self.checkpoint = Checkpoint(
@@ -69,15 +67,11 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
 
     def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
         """Speak each text with the random numbers of its seed; see `SpeechEngine.speak`."""
-        verb = f"{self.checkpoint.name} speaking"
-        with (
-            self.checkpoint.loaded() as model,
-            progress_bar(total=len(texts), verb=verb, unit="text") as progress,
-        ):
-            self._check_settings(model)
+        with self.checkpoint.loaded() as model:
             pipeline = TextToAudioPipeline(model=model, device=model.device, **self.tools)
 
-            def run(batch: list[tuple[str, int]]) -> list[Clip]:
+            def run(batch: list[tuple[str, int]], _: Advance) -> list[Clip]:
+                self._check_settings(model)
                 return [speak_line(text, partial(self._speak, pipeline, seed)) for text, seed in batch]
 
             return run_in_batches(
@@ -85,7 +79,7 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
                 run,
                 length=lambda item: len(item[0]),
                 batch_size=1,
-                progress=progress,
+                label=(f"{self.checkpoint.name} speaking", "text"),
                 on_result=on_result,
             )
 

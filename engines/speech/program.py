@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from speechiq.core.batches import OnResult, count_cores, drop, run_concurrently
 from speechiq.core.clip import Clip
-from speechiq.core.console import printable, progress_bar
+from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, is_file
 from speechiq.core.files.yaml_text import load_yaml
@@ -158,14 +158,13 @@ class ProgramSpeech(SpeechEngine):
 
     def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
         """Speak each text; see `SpeechEngine.speak`."""
-        with progress_bar(total=len(texts), verb=f"{self.name} speaking", unit="text") as progress:
-            return run_concurrently(
-                texts,
-                lambda text: speak_line(text, self._run),
-                workers=count_cores(),
-                progress=progress,
-                on_result=on_result,
-            )
+        return run_concurrently(
+            texts,
+            lambda text: speak_line(text, self._run),
+            workers=count_cores(),
+            label=(f"{self.name} speaking", "text"),
+            on_result=on_result,
+        )
 
     def _run(self, line: str) -> Clip:
         with tempfile.TemporaryDirectory() as folder:

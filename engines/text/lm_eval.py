@@ -22,7 +22,7 @@ from transformers import AutoTokenizer, GenerationConfig, PreTrainedTokenizerBas
 from speechiq.core.batches import OnResult, drop, group_by_size, run_in_batches
 from speechiq.core.checkpoints.names import find_recognizer, identity, read_config, resolve
 from speechiq.core.checkpoints.opening import check_tokens, count_by_bytes, first_line
-from speechiq.core.console import printable, progress_bar
+from speechiq.core.console import printable
 from speechiq.core.endpoint.addresses import refuse_secrets
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Scored, TextPrompt, audio_seconds
@@ -188,17 +188,13 @@ class LMEvalText(TextEngine):
         on_result: OnResult,
     ) -> list[Result]:
         """Return the results of `compute`, which takes batches of prompts, each with its seeds or continuations."""
-        with (
-            self._lifetime.loaded(),
-            progress_bar(total=len(prompts), verb=f"{self.name} {verb}", unit="prompt") as progress,
-            measured(verb, audio_seconds(prompts)),
-        ):
+        with self._lifetime.loaded(), measured(verb, audio_seconds(prompts)):
             return run_in_batches(
                 list(zip([prompt.text for prompt in prompts], requests, strict=True)),
-                compute,
+                lambda batch, _: compute(batch),
                 length=lambda row: len(row[0]),
                 batch_size=batch_size,
-                progress=progress,
+                label=(f"{self.name} {verb}", "prompt"),
                 on_result=on_result,
             )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.batches import run_concurrently
-from speechiq.core.console import count_of, progress_bar
+from speechiq.core.console import count_of
 from speechiq.core.files.plain import hash_file
 from speechiq.core.ids import complete_ids
 from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE
@@ -88,8 +88,7 @@ def _read(
         prompt = ask_for_letter(row["question"], options, references[row["id"]] if references else None)
         return parse_letter(author.ask(prompt, 0.0, derive_seed(row["question_id"])), options)
 
-    with progress_bar(total=len(asked), verb=f"{author.name} {manner}", unit="question") as bar:
-        letters = run_concurrently(asked, answer, workers=WORKERS, progress=bar)
+    letters = run_concurrently(asked, answer, workers=WORKERS, label=(f"{author.name} {manner}", "question"))
     right = sum(letter == row["answer"] for letter, row in zip(letters, asked, strict=True))
     return Reading(right / len(asked), letters.count(UNPARSED) / len(asked))
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from speechiq.core.batches import run_concurrently
-from speechiq.core.console import count_of, progress_bar
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.ids import complete_ids
 from speechiq.core.response import drop_reasoning
@@ -220,16 +220,19 @@ def write_missing(
             answers.stop(failure)
             raise
 
-    with progress_bar(total=len(todo), verb=f"{dataset} questions", unit="clip") as bar:
-        try:
-            written = run_concurrently(todo, finish, workers=workers, progress=bar)
-        except (SpeechIQError, KeyboardInterrupt) as failure:
-            answers.stop(failure)
-            kind = SpeechIQError if isinstance(failure, SpeechIQError) else KeyboardInterrupt
-            raise kind(
-                f"{failure}; {len(clips) - len(todo) + bar.n} of {len(clips)} clips have their questions, and "
-                f"{count_of(len(answers), 'answer')} cached in {answers.folder}: run the same command again to continue"
-            ) from failure
+    done: list[int] = []
+    label = f"{dataset} questions", "clip"
+    try:
+        written = run_concurrently(
+            todo, finish, workers=workers, label=label, on_result=lambda places, _: done.extend(places)
+        )
+    except (SpeechIQError, KeyboardInterrupt) as failure:
+        answers.stop(failure)
+        kind = SpeechIQError if isinstance(failure, SpeechIQError) else KeyboardInterrupt
+        raise kind(
+            f"{failure}; {len(clips) - len(todo) + len(done)} of {len(clips)} clips have their questions, and "
+            f"{count_of(len(answers), 'answer')} cached in {answers.folder}: run the same command again to continue"
+        ) from failure
     failures: Counter[str] = Counter()
     for clip, (lines, failed) in zip(todo, written, strict=True):
         rows[clip["id"]] = lines

@@ -5,9 +5,8 @@ import threading
 import time
 
 import pytest
-from tqdm import tqdm
 
-from speechiq.core.batches import count_cores, over_cores, run_concurrently, run_in_batches
+from speechiq.core.batches import count_cores, drop, over_cores, run_concurrently, run_in_batches
 from speechiq.core.errors import SpeechIQError
 
 OUT_OF_MEMORY = RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
@@ -18,10 +17,11 @@ WORDS_FOR_IT = [
     RuntimeError("[enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: can't allocate memory: you tried"),
     MemoryError("Unable to allocate 8.00 GiB for an array"),
 ]
+LABEL = "testing", "item"
 
 
 def run(items, work, batch_size):
-    return run_in_batches(items, work, length=len, batch_size=batch_size, progress=tqdm(disable=True))
+    return run_in_batches(items, lambda batch, _: work(batch), length=len, batch_size=batch_size, label=LABEL)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 100])
@@ -83,8 +83,8 @@ def test_one_item_that_does_not_fit_is_an_error_with_a_way_out_as_no_other_error
     assert run([], work, 2) == []
 
 
-def run_side_by_side(items, work, workers=4, progress=None):
-    return run_concurrently(items, work, workers=workers, progress=progress or tqdm(disable=True))
+def run_side_by_side(items, work, workers=4, on_result=drop):
+    return run_concurrently(items, work, workers=workers, label=LABEL, on_result=on_result)
 
 
 @pytest.mark.parametrize("workers", [1, 3, 50])
@@ -101,7 +101,7 @@ def test_calls_run_side_by_side_and_their_results_keep_the_order_of_the_items(wo
 
 
 def test_a_call_that_fails_ends_the_run_and_what_is_under_way_still_counts():
-    begun, bar = [], tqdm(total=20)
+    begun, done = [], []
 
     def work(item):
         begun.append(item)
@@ -110,9 +110,9 @@ def test_a_call_that_fails_ends_the_run_and_what_is_under_way_still_counts():
             raise SpeechIQError("no more")
         return item
 
-    with pytest.raises(SpeechIQError, match="no more"), bar:
-        run_side_by_side(range(20), work, 2, bar)
-    assert begun == [0, 1] and bar.n == 1
+    with pytest.raises(SpeechIQError, match="no more"):
+        run_side_by_side(range(20), work, 2, lambda places, _: done.extend(places))
+    assert begun == [0, 1] and done == [0]
 
 
 def test_ctrl_c_ends_at_once_and_reports_how_many_are_done():

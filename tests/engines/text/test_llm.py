@@ -7,11 +7,12 @@ import torch
 from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig, Qwen2Config
 
+from speechiq.core import batches
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.response import CutText
 from speechiq.core.usage import usage
-from speechiq.engines._shared import checkpoint_writer, sampling
+from speechiq.engines._shared import sampling
 from speechiq.engines._shared.checkpoint_writer import prefill_text, write_answers
 from speechiq.engines._shared.sampling import processors, sampling_settings
 from speechiq.engines.cached import CachedEngine
@@ -260,13 +261,13 @@ def test_the_bar_advances_by_one_answer_as_soon_as_it_ends(llm):
 
 def test_a_bar_counts_answers(llm, monkeypatch):
     made = []
-    bar = checkpoint_writer.progress_bar
+    bar = batches.progress_bar
 
     def remember(**label):
         made.append(bar(**label))
         return made[-1]
 
-    monkeypatch.setattr(checkpoint_writer, "progress_bar", remember)
+    monkeypatch.setattr(batches, "progress_bar", remember)
     llm.generate(ASKED, seeds(5), {"max_gen_toks": 3, "do_sample": True})
     assert (made[0].n, made[0].total, made[0].unit) == (15, 15, "answer")
 
