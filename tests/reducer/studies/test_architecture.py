@@ -12,7 +12,7 @@ from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.studies.architecture import DIFFERENCES, study_architecture
 from tests.commands import refusal, siq, succeed
-from tests.records import change_rows
+from tests.records import change_rows, judge_transcripts
 from tests.reducer.conftest import levels, write_run
 
 DRAWS = 40
@@ -146,6 +146,11 @@ def test_other_ways_of_answering_other_models_and_other_transcripts_are_said(tmp
     assert "the language model of gold+org/text has other options than that of org/audio+org/text" in lines
     assert "12 of 12 transcripts of org/audio alone and in org/audio+org/text differ" in lines
     assert "differ" not in "\n".join(study(write_four(tmp_path / "equal")).lines)
+
+
+def test_transcripts_of_which_one_system_was_judged_by_meaning_are_equal(tmp_path):
+    judge_transcripts(write_four(tmp_path) / "org_audio")
+    assert "differ" not in "\n".join(study(tmp_path).lines)
 
 
 def test_engines_that_run_the_same_model_are_one_stage(tmp_path):
