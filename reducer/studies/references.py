@@ -16,6 +16,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import drop_dataset
 from speechiq.core.suggestions import suggest
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import EMPTY
@@ -135,7 +136,7 @@ def _read_texts(system: System) -> dict[str, dict[str, Texts]]:
         for clip, written in read_clip_transcripts([task]).items():
             transcript, reference = written.normalized
             of_set = texts.setdefault(task.dataset, {})
-            of_set[clip.partition("/")[2] or clip] = reference.split(), transcript.split()
+            of_set[drop_dataset(clip)] = reference.split(), transcript.split()
     return texts
 
 
@@ -169,7 +170,7 @@ def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
     sets: dict[str, dict[str, float]] = {}
     rows = system.by_level.get(LEVEL, EMPTY)
     for clip, dataset, score in zip(rows["clip"], rows["dataset"], rows["score"].tolist(), strict=True):
-        sets.setdefault(dataset, {})[clip.partition("/")[2] or clip] = -score
+        sets.setdefault(dataset, {})[drop_dataset(clip)] = -score
     for cleaned in sorted(name for name in sets if name.endswith(CLEANED)):
         if (name := cleaned.removesuffix(CLEANED)) not in sets:
             continue
