@@ -17,25 +17,29 @@ from measure import write
 from planted import CATEGORY, PLANTED, plant
 from tqdm import tqdm
 
-from speechiq.reducer.studies.listening import AUDIO, Listening, compare_listening
+from speechiq.reducer.studies.listening import AUDIO, compare_listening
 from speechiq.siq_tasks.conditions.spec import MUTED, TEXT
 
 
 def simulate(model: str, clusters: int, sets: int, draws: int) -> dict[str, Any]:
     """Return what the study says of a planted model over many sets: means, coverage and rejections, as shares."""
-    found: list[Listening] = []
+    found: list[dict[str, Any]] = []
     for trial in range(sets):
         runs = plant(model, clusters, np.random.default_rng([clusters, trial]))
         found.append(compare_listening(model, CATEGORY, runs, draws, trial))
     rates = PLANTED[model]
-    numbers: dict[str, Any] = {"right_blind": float(np.mean([row.right_blind.value for row in found]))}
-    for name, truth in (("gap", rates[TEXT] - rates[AUDIO]), ("gain", rates[AUDIO] - rates[MUTED])):
-        differences = [row.gap if name == "gap" else row.gains[MUTED] for row in found]
+    numbers: dict[str, Any] = {"right_blind": float(np.mean([row["right_blind"].value for row in found]))}
+    planted = {
+        "gap": ("speech_gap", rates[TEXT] - rates[AUDIO]),
+        "gain": ("gain_over_muted", rates[AUDIO] - rates[MUTED]),
+    }
+    for name, (key, truth) in planted.items():
+        differences = [row[key] for row in found]
         numbers[name] = {
             "planted": 100 * truth,
             "mean": float(np.mean([difference.value for difference in differences])),
             "covered": float(np.mean([each.low <= 100 * truth <= each.high for each in differences])),
-            "rejected": float(np.mean([difference.p < 0.05 for difference in differences])),
+            "rejected": float(np.mean([row[f"{key}_p"] < 0.05 for row in found])),
         }
     return numbers
 

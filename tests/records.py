@@ -11,6 +11,8 @@ from typing import Any
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.recordings.audio_file import AudioFile
 from speechiq.core.response import Response
+from speechiq.metrics.judge.free_answers import item_of
+from speechiq.metrics.judge.judging import Judgment
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.siq_tasks.index import TEMPLATES, read_task
@@ -64,6 +66,17 @@ def edit_rows(folder: Path, change: Callable[[dict], object], files: str = "samp
     """Change the rows of all sample files below a folder in place; a row that `change` returns takes its place."""
     for file in folder.rglob(files):
         change_rows(file, change)
+
+
+def judge_transcripts(folder: Path) -> None:
+    """Change the transcripts of all sample files below a folder to what a judge of their meaning leaves."""
+
+    def judge(row: dict) -> None:
+        (response,) = row["filtered_resps"]
+        if isinstance(response, str):
+            row["filtered_resps"] = [str(item_of(response, Judgment((3.0,), ("Score: 3",)), 1.0))]
+
+    edit_rows(folder, judge)
 
 
 def change_rows(samples: Path, change: Callable[[dict], object]) -> None:

@@ -23,6 +23,7 @@ from speechiq.metrics.words.normalizer import DEFAULT, normalize
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Name, read_sample_rows, read_text_rows
 from speechiq.reducer.runs.table import Item
+from speechiq.reducer.runs.texts import response_text
 
 NEEDS = "id, question_id, options, answer and text of doc, resps [[answer, ...]] and filtered_resps [[vote, letters]]"
 
@@ -123,7 +124,7 @@ def read_signs(tasks: Iterable[TaskRun]) -> SignsOfSystems:
     for task in tasks:
         if task.level == "remember":
             written = transcripts.setdefault(task.system, {})
-            written |= {str(row.doc.id): str(row.response) for row in read_text_rows(task.samples)}
+            written |= {str(row.doc.id): response_text(row) for row in read_text_rows(task.samples)}
     return read_answer_texts(tasks, transcripts)[0]
 
 

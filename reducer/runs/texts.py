@@ -224,7 +224,7 @@ def read_clip_transcripts(tasks: Iterable[TaskRun]) -> dict[str, ClipTranscript]
     for task in tasks:
         for row in read_text_rows(task.samples):
             rules = str(row.doc.normalizer or DEFAULT)
-            found[str(row.doc.id)] = ClipTranscript(_text(row), str(row.doc.text), rules, row.doc.audio)
+            found[str(row.doc.id)] = ClipTranscript(response_text(row), str(row.doc.text), rules, row.doc.audio)
     return found
 
 
@@ -266,19 +266,21 @@ def read_written(tasks: Iterable[TaskRun]) -> dict[tuple[str, Item], Written]:
     """Return (system, item) -> what the system wrote, over tasks."""
     return {
         (task.system, _item(row.doc, task)): Written(
-            str(row.doc.question or row.doc.text), str(row.doc.text), _option(row.doc.answer, row.doc), show_answer(row)
+            question=str(row.doc.question or row.doc.text),
+            reference=str(row.doc.text),
+            right=_option(row.doc.answer, row.doc),
+            text=_option(response_text(row), row.doc),
         )
         for task in tasks
         for row in read_text_rows(task.samples)
     }
 
 
-def show_answer(row: TextRow) -> str:
-    """Return a response as text: a letter as its option, and the answer out of a judged response."""
-    response = row.response
-    if isinstance(response, Mapping):
-        response = response.get("answer", "")
-    return _option(response, row.doc)
+def response_text(row: TextRow) -> str:
+    """Return what a system wrote, also out of a judged response; empty if it is no text."""
+    if stored := read_stored(row.filtered_resps):
+        return stored.answer
+    return row.response if isinstance(row.response, str) else ""
 
 
 def can_pool(column: str) -> bool:
@@ -304,22 +306,16 @@ def read_lengths(tasks: Iterable[TaskRun], column: str) -> dict[Item, float]:
 def _add(texts: ClipTexts, row: TextRow, is_text: bool) -> ClipTexts:
     texts = texts._replace(reference=texts.reference or str(row.doc.text or row.doc.answer))
     if is_text:
-        return texts._replace(text=_text(row))
+        return texts._replace(text=response_text(row))
     answer = Answer(_question(row.doc), _letters(row))
     return texts._replace(answers=texts.answers | {str(row.doc.question_id): answer})
-
-
-def _text(row: TextRow) -> str:
-    if stored := read_stored(row.filtered_resps):
-        return stored.answer
-    return row.response if isinstance(row.response, str) else ""
 
 
 def _letters(row: TextRow) -> str:
     match row.filtered_resps:
         case [[str(vote), [*letters]], *_]:
             return f"{vote} ({''.join(letter for letter in letters if isinstance(letter, str))})"
-    return _text(row)
+    return response_text(row)
 
 
 def _question(doc: Doc) -> str:

@@ -84,7 +84,6 @@ class Draws(NamedTuple):
 
     Attributes:
         raw: Level -> mean raw score, shape (draws, systems).
-        z: Level -> Z_j, shape (draws, systems).
         siq: SIQ, shape (draws, systems).
         raw_draws: Level -> the draws for the intervals of mean raw scores.
         z_intervals: Level -> interval of Z_j.
@@ -92,7 +91,6 @@ class Draws(NamedTuple):
     """
 
     raw: PerLevel
-    z: PerLevel
     siq: np.ndarray
     left_out: int
     raw_draws: dict[str, StudentizedDraws]
@@ -170,7 +168,6 @@ def draw(
         z_intervals, siq_interval = own_scale.bound(pool.raw, totals, rule=rule, draws=draws, seed=seed, pairs=pairs)
     return Draws(
         {level: level_sums.raw[1:] for level, level_sums in found.items()},
-        {level: part[1:] for level, part in z.items()},
         siq[1:],
         int((~kept).sum()),
         {

@@ -12,8 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from speechiq.core.ids import drop_dataset
 from speechiq.engines.languages import ENGLISH
 from speechiq.reducer.runs.measure import Category
+from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import mean_of_defined, resample
 from speechiq.reducer.stats.contrast import contrast
@@ -67,48 +69,35 @@ def compare_languages(boards: Mapping[str, Scoreboard]) -> list[LanguageScores]:
     return compared
 
 
-class _Clips(NamedTuple):
-    """Hold the clips of a category in one language; names are without the data set, so that translations share them.
+def _list_passages(board: Scoreboard, level: str, systems: Sequence[str]) -> ScoreMatrix:
+    """Return the scores of systems in a category; names are without the data set, so that translations share them.
 
-    Attributes:
-        clusters: Passage -> its cluster.
-        raw: Raw scores, shape (systems, clips).
+    Every passage has a cluster, if only its own.
     """
-
-    passages: Sequence[str]
-    clusters: Mapping[str, str]
-    raw: np.ndarray
-
-    @classmethod
-    def read(cls, board: Scoreboard, level: str, systems: Sequence[str]) -> _Clips:
-        """Return the clips of a category, with the rows of some systems."""
-        pool, names = board.pool, board.pool.clips[level]
-        passages = [_without_set(name) for name in names]
-        clusters = (_without_set(pool.clusters.get(name, name)) for name in names)
-        rows = [pool.systems.index(system) for system in systems]
-        return cls(passages, dict(zip(passages, clusters, strict=True)), pool.raw[level][rows])
-
-
-def _without_set(name: str) -> str:
-    return name.partition("/")[2] or name
+    pool, names = board.pool, board.pool.clips[level]
+    passages = tuple(map(drop_dataset, names))
+    clusters = (drop_dataset(pool.clusters.get(name, name)) for name in names)
+    raw = pool.raw[level][[pool.systems.index(system) for system in systems]]
+    by_passage = dict(zip(passages, clusters, strict=True))
+    return ScoreMatrix(tuple(systems), {level: passages}, {level: raw}, clusters=by_passage)
 
 
 def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str]) -> LanguageScores:
     category, bars = next((board.levels[level], board.bars) for board in boards.values())
     how = {"draws": bars.draws, "seed": bars.seed} if bars else {"draws": 0}
     has_mean, sign = OWN_SCALE.isdisjoint(category.settings), category.measure.sign
-    clips = {language: _Clips.read(board, level, systems) for language, board in boards.items()}
+    clips = {language: _list_passages(board, level, systems) for language, board in boards.items()}
     pairs = {
-        language: sorted({*own.passages} & {*clips[ENGLISH].passages})
+        language: sorted({*own.clips[level]} & {*clips[ENGLISH].clips[level]})
         for language, own in clips.items()
         if has_mean and ENGLISH in clips and language != ENGLISH
     }
     gaps = {}
     for language, shared in pairs.items():
         if shared:
-            measured = _measure_gaps(clips[language], clips[ENGLISH], shared, **how)
+            measured = _measure_gaps(level, clips[language], clips[ENGLISH], shared, **how)
             gaps[language] = [gap.map(sign) for gap in measured]
-    means = [mean.map(sign) for mean in _average([*clips.values()], **how)] if has_mean else []
+    means = [mean.map(sign) for mean in _average(level, [*clips.values()], **how)] if has_mean else []
     scores = {}
     for language, board in boards.items():
         scores[language] = [board.estimate(level, board.pool.systems.index(name)) for name in systems]
@@ -116,11 +105,11 @@ def _compare(level: str, boards: Mapping[str, Scoreboard], systems: Sequence[str
 
 
 def _measure_gaps(
-    own: _Clips, english: _Clips, shared: Sequence[str], *, draws: int, seed: int = 0
+    level: str, own: ScoreMatrix, english: ScoreMatrix, shared: Sequence[str], *, draws: int, seed: int = 0
 ) -> list[Difference]:
     """Return the raw score of each system minus that in English, over shared passages; p is of paired permutations."""
-    raw = np.concatenate([side.raw[:, [*map(side.passages.index, shared)]] for side in (own, english)])
-    systems = len(own.raw)
+    raw = np.concatenate([side.raw[level][:, [*map(side.clips[level].index, shared)]] for side in (own, english)])
+    systems = len(own.systems)
     defined = np.tile(~np.isnan(raw[:systems] + raw[systems:]), (2, 1))
     pairs = [(system, systems + system) for system in range(systems)]
     values = np.where(defined, raw, np.nan)
@@ -128,13 +117,15 @@ def _measure_gaps(
     return differences if draws else [difference._replace(p=np.nan) for difference in differences]
 
 
-def _average(languages: Sequence[_Clips], *, draws: int, seed: int = 0) -> list[Estimate]:
+def _average(level: str, languages: Sequence[ScoreMatrix], *, draws: int, seed: int = 0) -> list[Estimate]:
     """Return the mean over languages of each system's raw score; a draw takes a passage in all its languages."""
-    clips = [f"{number}/{passage}" for number, own in enumerate(languages) for passage in own.passages]
-    clusters = dict(zip(clips, (own.clusters[passage] for own in languages for passage in own.passages), strict=True))
-    ends = np.cumsum([len(own.passages) for own in languages])[:-1]
-
-    means = [mean_of_defined(own.raw) for own in languages]
+    clips, clusters = [], {}
+    for number, own in enumerate(languages):
+        for passage in own.clips[level]:
+            clips.append(f"{number}/{passage}")
+            clusters[clips[-1]] = own.clusters[passage]
+    ends = np.cumsum([len(own.clips[level]) for own in languages])[:-1]
+    means = [mean_of_defined(own.raw[level]) for own in languages]
 
     def average(counts: np.ndarray) -> np.ndarray:
         parts = zip(np.split(counts, ends, axis=1), means, strict=True)

@@ -214,30 +214,15 @@ def average_people(scoreboard: Scoreboard) -> dict[str, Estimate]:
     This is the row of people in the paper's Table 6. Intervals are of the clips: other clips from the same source, the
     same people, and the same scale.
     """
-    rows, pool = find_people(scoreboard), scoreboard.pool
+    rows, pool, bars = find_people(scoreboard), scoreboard.pool, scoreboard.bars
     raw = {level: values[rows].mean(axis=0, keepdims=True) for level, values in pool.raw.items()}
     mean = pool._replace(systems=(PEOPLE,), raw=raw, controls=frozenset())
-    lows, highs = _find_ends(mean, scoreboard)
-    found = {}
-    for level, values in raw.items():
-        estimate = Estimate(float(values.mean()), lows[level], highs[level], **scoreboard.sample_of(level))
-        found[level] = estimate.map(scoreboard.columns[level].measure.sign)
+    board = scoreboard._replace(pool=mean, means={level: values.mean(axis=1) for level, values in raw.items()})
+    if bars and scoreboard.has_siq:
+        board = board._replace(bars=resample(mean, scale=scoreboard.scale, draws=bars.draws, seed=bars.seed))
+    elif bars:
+        board = board._replace(bars=resample_raw(mean, draws=bars.draws, seed=bars.seed))
+    found = {level: board.estimate(level, 0) for level in raw}
     if scoreboard.has_siq and scoreboard.scale:
-        siq = float(score(mean, scoreboard.scale).siq[0])
-        found[SIQ] = Estimate(siq, lows[SIQ], highs[SIQ], **scoreboard.sample_of(SIQ))
+        found[SIQ] = board._replace(siq=score(mean, scoreboard.scale).siq).estimate_siq(0)
     return found
-
-
-def _find_ends(mean: ScoreMatrix, scoreboard: Scoreboard) -> tuple[dict[str, float], dict[str, float]]:
-    """Return level, and `siq` -> the lower and the upper ends of intervals; NaN without error bars."""
-    names = [*mean.raw, SIQ]
-    bars = scoreboard.bars
-    if bars is None:
-        return dict.fromkeys(names, np.nan), dict.fromkeys(names, np.nan)
-    if scoreboard.has_siq:
-        drawn = resample(mean, scale=scoreboard.scale, draws=bars.draws, seed=bars.seed)
-        ends = {**drawn.intervals, SIQ: drawn.siq}
-    else:
-        ends = resample_raw(mean, draws=bars.draws, seed=bars.seed).intervals
-    lows = {name: float(end.low[0]) for name, end in ends.items()}
-    return lows, {name: float(end.high[0]) for name, end in ends.items()}

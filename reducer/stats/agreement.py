@@ -19,22 +19,6 @@ from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, number_clusters, resam
 from speechiq.reducer.stats.estimate import CONFIDENCE, ROUNDING, UNDEFINED, Estimate
 
 
-class Agreement(NamedTuple):
-    """Describe how far raters A and B agree on the items that both scored.
-
-    Attributes:
-        kappa: Cohen's kappa with quadratic weights, which weight nothing if there are two scores only.
-        bias: Mean score of A minus that of B.
-    """
-
-    equal: Estimate
-    kappa: Estimate
-    alpha: Estimate
-    spearman: Estimate
-    pearson: Estimate
-    bias: Estimate
-
-
 def compare_raters(
     a: np.ndarray,
     b: np.ndarray,
@@ -43,15 +27,18 @@ def compare_raters(
     *,
     ordinal: bool = False,
     draws: int,
-) -> Agreement:
-    """Return how far two raters agree, with intervals from one set of draws of clips or clusters.
+) -> dict[str, Estimate]:
+    """Return how far raters A and B agree on the items that both scored, with intervals from one set of draws.
+
+    Draws are of clips or clusters. `kappa` is Cohen's with quadratic weights, which weight nothing if there are two
+    scores only; `bias` is the mean score of A minus that of B.
 
     Args:
         a, b: Scores of the two raters, shape (items,), at least one.
         ordinal: Whether scores are grades, of which only the order counts (`krippendorff`).
 
     >>> agreement = compare_raters(np.array([0.0, 1, 2]), np.array([0.0, 1, 1]), "abc", draws=0)
-    >>> round(agreement.kappa.value, 3), round(agreement.bias.value, 3)
+    >>> round(agreement["kappa"].value, 3), round(agreement["bias"].value, 3)
     (0.667, 0.333)
     """
     ratings = np.column_stack([a, b])
@@ -69,7 +56,8 @@ def compare_raters(
         )
 
     # What is drawn may be questions or answers.
-    return Agreement(*resample(statistics, list(clips), clusters, draws=draws, enough=0).estimates)
+    estimates = resample(statistics, list(clips), clusters, draws=draws, enough=0).estimates
+    return dict(zip(("equal", "kappa", "alpha", "spearman", "pearson", "bias"), estimates, strict=True))
 
 
 def weighted_kappa(a: np.ndarray, b: np.ndarray, counts: np.ndarray) -> np.ndarray:

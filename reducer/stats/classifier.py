@@ -100,41 +100,33 @@ def mcfadden(failed: np.ndarray, probability: np.ndarray) -> float:
     return float(d2_log_loss_score(failed, probability))
 
 
-def validate(covariates: np.ndarray, failed: np.ndarray, clusters: np.ndarray, seed: int) -> np.ndarray:
-    """Return the probability of failure of each item by a regression on the other folds.
+def validate(covariates: np.ndarray, failed: np.ndarray, clusters: np.ndarray, seed: int) -> tuple[np.ndarray, float]:
+    """Return the probability of failure of each item by a regression on the other folds, and the AUC of such fits.
 
     A cluster, such as a clip with all its items, is in one fold; `seed` is that of the folds.
+
+    The AUC is over all pairs of a failure and a success, each by a regression on neither's fold. Probabilities of two
+    fits are never compared: if a fold with many failures is left out, the fit to the others predicts fewer, so that
+    over all folds a metric without any relation to failure has an AUC below 0.5. NaN without pairs.
     """
     from scipy.special import expit
 
     folds = _assign_folds(clusters, seed)
     log_odds = np.empty(len(failed))
-    for fold in range(folds.max() + 1):
-        out = folds == fold
-        log_odds[out] = _predict(covariates[~out], failed[~out], covariates[out])
-    return np.asarray(expit(log_odds))
-
-
-def validate_auc(covariates: np.ndarray, failed: np.ndarray, clusters: np.ndarray, seed: int) -> float:
-    """Return the AUC over all pairs of a failure and a success, each by a regression on neither's fold.
-
-    Probabilities of two fits are never compared: if a fold with many failures is left out, the fit to the others
-    predicts fewer, so that over all folds a metric without any relation to failure has an AUC below 0.5. NaN without
-    pairs.
-    """
-    folds = _assign_folds(clusters, seed)
     right = pairs = 0.0
     for one, other in combinations_with_replacement(range(folds.max() + 1), 2):
         out = (folds == one) | (folds == other)
         if out.all():
             continue
         risk = _predict(covariates[~out], failed[~out], covariates[out])
+        if one == other:
+            log_odds[out] = risk
         for fold_of_failures, fold_of_successes in {(one, other), (other, one)}:
             chosen = np.where(failed, folds == fold_of_failures, folds == fold_of_successes)[out]
             if count := int((chosen & failed[out]).sum() * (chosen & ~failed[out]).sum()):
                 right += count * float(auc(risk[chosen], failed[out][chosen])[0])
                 pairs += count
-    return right / pairs if pairs else math.nan
+    return np.asarray(expit(log_odds)), right / pairs if pairs else math.nan
 
 
 def _separate(covariates: np.ndarray, failed: np.ndarray) -> np.ndarray:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key", str, tuple[str, Item])
 
-#: Columns of what `stats.agreement.Agreement` holds.
+#: Columns of what `compare_raters` returns.
 STATISTICS = {
     column.name: column
     for column in (
@@ -88,7 +88,7 @@ def compare_each_pair(
             b = np.array([float(scores_b[key]) for key in keys])
             clips = [clip_of(key) for key in keys]
             agreement = compare_raters(a, b, clips, clusters, ordinal=ordinal, draws=draws)
-            records.append({"a": name_a, "b": name_b, "items": len(keys), **agreement._asdict()})
+            records.append({"a": name_a, "b": name_b, "items": len(keys), **agreement})
     return records
 
 
@@ -99,7 +99,7 @@ def agreement_grid(
     notes: Sequence[str] = (),
     names: Sequence[Column] = RATERS,
 ) -> Grid:
-    """Return a grid of records with the fields of an `Agreement`: columns that name each row, then `statistics`."""
+    """Return a grid of records with what `compare_raters` returns: columns that name each row, then `statistics`."""
     return Grid(title, [*names, *(STATISTICS[name] for name in statistics)], rows, notes)
 
 
@@ -178,7 +178,7 @@ def _compare_category(
             "mean_a": float(scores_a.mean()),
             "mean_b": float(scores_b.mean()),
             "ordinal": ordinal,
-            **agreement._asdict(),
+            **agreement,
         }
 
 

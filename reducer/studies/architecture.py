@@ -36,7 +36,6 @@ from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.suites import Found
 from speechiq.reducer.stats.bootstrap import describe_samples, mean_of_defined, resample
 from speechiq.reducer.stats.contrast import contrast
-from speechiq.reducer.stats.estimate import Difference
 from speechiq.reducer.stats.grid import (
     Cell,
     Column,
@@ -82,26 +81,6 @@ class Base(NamedTuple):
         return {ALONE: (self.audio_model,), **cascades}
 
 
-class MemberDifference(NamedTuple):
-    """Hold the difference of two of the four systems in a category, in the unit of its scores.
-
-    Attributes:
-        better, worse: Numbers of items on which the first has a better or a worse score than the second.
-    """
-
-    base: Base
-    condition: str
-    category: Category
-    first: str
-    second: str
-    difference: Difference
-    better: int
-    worse: int
-    items: int
-    clips: int
-    clusters: int
-
-
 #: Condition of the audio -> stages -> the system.
 ByStages = Mapping[str, Mapping[tuple[str, ...], System]]
 
@@ -119,26 +98,25 @@ def study_architecture(
     suites = {suite: _list_by_stages(found.read(suite)) for suite in found.levels}
     known = [systems for of_suite in suites.values() for systems in of_suite.values()]
     chosen = [_choose_base(known, *pair, recognizer) for pair in bases]
-    rows: list[MemberDifference] = []
+    records: list[dict[str, Any]] = []
     grids, notes = [], dict[str, None]()
     for suite, systems in suites.items():
         for base, (condition, by_stages) in product(chosen, systems.items()):
             members = {name: by_stages[key] for name, key in base.members.items() if key in by_stages}
             for category in found.levels[suite].values():
                 if of_category := _compare_members(members, base, condition, category, draws):
-                    grids.append(_difference_grid(of_category))
-                    rows += of_category
+                    grids.append(_difference_grid(base, condition, category, of_category))
+                    records += of_category
             notes |= dict.fromkeys(_describe_odds(members))
     missing = [line for base in chosen for line in _list_missing(base, known, found, runs)]
-    if chosen and not rows:
+    if chosen and not records:
         raise SpeechIQError(f"--base {chosen[0].audio_model}={chosen[0].language_model}", "no two systems", missing[0])
     pairs = [grid for suite, of_suite in suites.items() for grid in _pair_grids(of_suite, found.levels[suite], draws)]
     if not grids and not pairs:
         raise SpeechIQError("no recognizer ran with a language model", fix="give runs of cascades, such as ASR+LLM")
-    records = [*map(_as_record, rows)]
     lines: list[str] = [*map(Important, [*notes, *missing])]
     if draws:
-        lines.append(describe_samples(draws, 0, name_units(rows)))
+        lines.append(describe_samples(draws, 0, name_units(record["difference"] for record in records)))
     return StudyResult(
         "speechiq-architecture",
         [*grids, *pairs],
@@ -146,7 +124,6 @@ def study_architecture(
         records or None,
         lines,
         found.all_tasks,
-        details=rows,
     )
 
 
@@ -212,8 +189,12 @@ def _refuse_unknown(option: str, name: str, what: str, known: Mapping[str, None]
 
 def _compare_members(
     members: Mapping[str, System], base: Base, condition: str, category: Category, draws: int
-) -> list[MemberDifference]:
-    """Return the differences between those of the four systems that have scores of a category."""
+) -> list[dict[str, Any]]:
+    """Return the differences between those of the four systems that have scores of a category.
+
+    A record is in the unit of the category's scores; `better` and `worse` are the numbers of items on which the
+    first system has a better or a worse score than the second.
+    """
     level, scale = category.name, float(category.show(1.0))
     scored = restrict_runs(members, level)
     pairs = [(a, b) for a, b, _ in DIFFERENCES if a in scored and b in scored]
@@ -223,12 +204,35 @@ def _compare_members(
     place = [(pool.systems.index(a), pool.systems.index(b)) for a, b in pairs]
     compared = contrast(pool.raw[level], place, pool.clips[level], pool.clusters, draws=draws)
     scores = {system.name: system.scores[level] for system in kept}
-    rows = []
-    for (a, b), difference in zip(pairs, compared.differences, strict=True):
+    about = {
+        "suite": category.suite,
+        "category": level,
+        "unit": category.unit,
+        "direction": category.measure.direction,
+        "condition": condition,
+        **base._asdict(),
+    }
+    sample = {"clips": len(pool.clips[level]), "clusters": pool.count_clusters(level)}
+    records = []
+    for (a, b), raw in zip(pairs, compared.differences, strict=True):
+        difference = raw.map(scale)
         signs = [np.sign(score - scores[b][item]) for item, score in scores[a].items()]
-        counts = (signs.count(1), signs.count(-1), len(signs), len(pool.clips[level]), pool.count_clusters(level))
-        rows.append(MemberDifference(base, condition, category, a, b, difference.map(scale), *counts))
-    return rows
+        records.append(
+            {
+                **about,
+                "first": a,
+                "second": b,
+                "first_score": difference.a,
+                "second_score": difference.b,
+                "difference": difference.estimate,
+                "p": difference.p,
+                "better": signs.count(1),
+                "worse": signs.count(-1),
+                "items": len(signs),
+                **sample,
+            }
+        )
+    return records
 
 
 def _align(systems: Mapping[str, System]) -> tuple[list[System], ScoreMatrix]:
@@ -290,10 +294,9 @@ def _list_missing(
         yield f"no run of {spec} ({name}): {shlex.join(['siq', 'eval', spec + answer, '--tasks', tasks, '-o', place])}"
 
 
-def _difference_grid(rows: Sequence[MemberDifference]) -> Grid:
+def _difference_grid(base: Base, condition: str, category: Category, records: Sequence[dict[str, Any]]) -> Grid:
     """Return the table of the differences in a category."""
-    first, *_ = rows
-    base, category, measure = first.base, first.category, first.category.measure
+    first, *_ = records
     columns = [
         Column("first", "First"),
         Column("second", "Second"),
@@ -304,52 +307,35 @@ def _difference_grid(rows: Sequence[MemberDifference]) -> Grid:
         Column("better", "Items\nbetter", "d"),
         Column("worse", "worse", "d", below="better"),
     ]
-    cells: list[dict[str, Cell]] = [_as_record(row) for row in rows]
     said = {(a, b): meaning for a, b, meaning in DIFFERENCES}
+    pairs = [(record["first"], record["second"]) for record in records]
     notes = [
-        *map(Important, _sum_up(rows)),
+        *map(Important, _sum_up(records)),
         f"{ALONE}: {base.audio_model}; {OWN}: {'+'.join(base.members[OWN])}; "
         f"{OTHER}: {base.recognizer or 'none'}+{base.language_model}; {REFERENCE}: {GOLD}+{base.language_model}",
-        *(f"{row.first} - {row.second}: {said[row.first, row.second]}" for row in rows),
-        f"{measure.direction} is better; {count_of(first.items, 'item')} of {count_units(first.clips, first.clusters)}",
+        *(f"{a} - {b}: {said[a, b]}" for a, b in pairs),
+        f"{first['direction']} is better; {count_of(first['items'], 'item')} of "
+        f"{count_units(first['clips'], first['clusters'])}",
         LIMIT,
     ]
     if is_siq(category.suite) and category.name in BY_TRANSCRIPT:
         notes.append(f"{title(category.name)} is scored by transcripts: only the ears differ")
-    names = f"{base.audio_model} and {base.language_model} {first.condition}".strip()
+    names = f"{base.audio_model} and {base.language_model} {condition}".strip()
     suite = "" if is_siq(category.suite) else f" of suite {category.suite}"
     return Grid(
-        f"Cascade or end to end? {names}, {title(category.name)}{suite}: {category.unit}", columns, cells, notes
+        f"Cascade or end to end? {names}, {title(category.name)}{suite}: {category.unit}", columns, records, notes
     )
 
 
-def _sum_up(rows: Sequence[MemberDifference]) -> Iterator[str]:
+def _sum_up(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the first difference as the sum of the two that explain it, if all three are there."""
-    by_pair = {(row.first, row.second): row.difference for row in rows}
-    parts = [by_pair.get(pair) for pair in ((ALONE, OTHER), (ALONE, OWN), (OWN, OTHER))]
-    shown = [f"{part.value:+.1f} (p {part.p:.4f})" for part in parts if part is not None]
-    if len(shown) == len(parts):
-        whole, training, ears = shown
+    shown = {}
+    for record in records:
+        shown[record["first"], record["second"]] = f"{record['difference'].value:+.1f} (p {record['p']:.4f})"
+    parts = [shown[pair] for pair in ((ALONE, OTHER), (ALONE, OWN), (OWN, OTHER)) if pair in shown]
+    if len(parts) == 3:
+        whole, training, ears = parts
         yield f"{ALONE} against cascade {whole}: joint training {training}, ears {ears}"
-
-
-def _as_record(row: MemberDifference) -> dict[str, Any]:
-    """Return the record of a difference, in the unit of the category."""
-    return {
-        "suite": row.category.suite,
-        "category": row.category.name,
-        "unit": row.category.unit,
-        "direction": row.category.measure.direction,
-        "condition": row.condition,
-        **row.base._asdict(),
-        "first": row.first,
-        "second": row.second,
-        "first_score": row.difference.a,
-        "second_score": row.difference.b,
-        "difference": row.difference.estimate,
-        "p": row.difference.p,
-        **{name: getattr(row, name) for name in ("better", "worse", "items", "clips", "clusters")},
-    }
 
 
 def _pair_grids(systems: ByStages, levels: Mapping[str, Category], draws: int) -> Iterator[Grid]:

@@ -16,6 +16,7 @@ from speechiq.metrics.words.normalizer import DEFAULT
 from speechiq.metrics.words.word_classes import ClassCounts, count_entity_classes
 from speechiq.reducer.runs.samples import Doc, TextRow, read_text_rows
 from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.texts import response_text
 from speechiq.reducer.scores.derived import split_groups
 from speechiq.reducer.scores.ranking import rank_groups
 from speechiq.reducer.scores.remarks import title
@@ -261,13 +262,12 @@ def _count_row(row: TextRow) -> dict[str, ClassCounts]:
     texts, classes = _read_entities(row.doc)
     if not texts:
         return {}
-    response = row.response if isinstance(row.response, str) else ""
     if any(classes):
         texts, classes = [*texts, *texts], [*(name or NO_CLASS for name in classes), *([ALL] * len(texts))]
     else:
         classes = [ALL] * len(texts)
     kind = str(row.doc.normalizer or DEFAULT)
-    return count_entity_classes(str(row.doc.text), response, texts, classes, kind)
+    return count_entity_classes(str(row.doc.text), response_text(row), texts, classes, kind)
 
 
 def _read_entities(doc: Doc) -> tuple[list[str], list[str]]:

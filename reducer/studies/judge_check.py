@@ -115,7 +115,7 @@ def _compare_on_shared(
     rows: list[dict[str, Any]] = []
     gained = resample(gains, clips, clusters, draws=draws, enough=0).estimates
     for (name, judge), gain in zip(given.items(), gained, strict=True):
-        numbers = compare_raters(judge, person, clips, clusters, draws=draws)._asdict()
+        numbers = compare_raters(judge, person, clips, clusters, draws=draws)
         rows.append({"judge": name, "scored": len(person), **numbers, "gain": gain if rows else None})
     return rows
 
@@ -191,7 +191,7 @@ def _compare_group(
     person = np.array([means.get(answer.id, math.nan) for answer in answers])
     clips = np.array([answer.item[0] for answer in answers])
     scored, clusters = ~np.isnan(person), _name_clusters(answers)
-    numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws)._asdict()
+    numbers = compare_raters(judge[scored], person[scored], clips[scored].tolist(), clusters, draws=draws)
     corrected = correct(judge, person, clips.tolist(), rubric.scale, clusters)
     means_of_group = {"judge": float(judge.mean()), "corrected": corrected}
     return {"answers": len(judge), "scored": corrected.n, **numbers, **means_of_group}

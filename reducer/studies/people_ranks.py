@@ -5,10 +5,12 @@ system or several wrote; its name is a digest of clip and text, so that no file 
 ranked has the rank null on all its cards.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -28,6 +30,9 @@ from speechiq.reducer.stats.estimate import Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.correlated import WRITTEN, SystemScores, correlate_ranks, list_scores, refuse_few
 from speechiq.reducer.studies.result import StudyResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIX_RANKS = "rank the clips on the page of `siq paper rank` and save the file again"
 FIX_RUNS = "give the runs that the page was made from"
@@ -193,48 +198,26 @@ def _name_missing(given: GivenRanks) -> None:
     given.missing = {person: clips for person, clips in given.missing.items() if clips}
 
 
-class MeanRanks(NamedTuple):
-    """Hold the ranks of systems: per person, clip and system, and their mean over people and then over clips.
+def rank_systems(given: GivenRanks, cards: Mapping[str, ClipCards]) -> pd.DataFrame:
+    """Return the ranks of the systems, from 1, with a row per person and clip; ties share the mean of their places.
 
-    Attributes:
-        ranks: Shape (people, clips, systems), from 1; ties share the mean of their places; NaN for a clip that a person
-            did not rank.
+    A system counts if its transcript was ranked on every clip. Systems with equal transcripts have one card, and so
+    share the mean of their places.
     """
+    import pandas as pd
 
-    people: tuple[str, ...]
-    clips: tuple[str, ...]
-    systems: tuple[str, ...]
-    ranks: np.ndarray
-
-    @property
-    def by_clip(self) -> np.ndarray:
-        """Return the mean over the people who ranked a clip, shape (clips, systems)."""
-        return np.asarray(np.nanmean(self.ranks, axis=0))
-
-    @property
-    def means(self) -> dict[str, float]:
-        """Return system -> its mean rank, in which every clip counts the same."""
-        return dict(zip(self.systems, self.by_clip.mean(axis=0).tolist(), strict=True))
+    rows = {}
+    for person, ranks in given.ranks.items():
+        for clip, of_cards in ranks.items():
+            rows[person, clip] = {name: of_cards.get(card) for name, card in cards[clip].cards.items()}
+    index = pd.MultiIndex.from_tuples(rows, names=["person", "clip"])
+    frame = pd.DataFrame([*rows.values()], index, dtype=float)
+    return frame.sort_index(axis=1).dropna(axis=1).rank(axis=1)
 
 
-def average_ranks(given: GivenRanks, cards: Mapping[str, ClipCards]) -> MeanRanks:
-    """Return the ranks of the systems; a system counts if its transcript was ranked on every clip.
-
-    Systems with equal transcripts have one card, and so share the mean of their places.
-    """
-    from scipy.stats import rankdata
-
-    clips, people = given.clips, [person for person, ranks in given.ranks.items() if ranks]
-    shown = {clip: ranks[clip].keys() for ranks in given.ranks.values() for clip in ranks}
-    names = sorted(cards[clips[0]].cards)
-    systems = [name for name in names if all(cards[clip].cards[name] in shown[clip] for clip in clips)]
-    ranks = np.full((len(people), len(clips), len(systems)), np.nan)
-    for row, person in enumerate(people):
-        for column, clip in enumerate(clips):
-            if clip in given.ranks[person]:
-                of_cards = given.ranks[person][clip]
-                ranks[row, column] = rankdata([of_cards[cards[clip].cards[name]] for name in systems])
-    return MeanRanks(tuple(people), tuple(clips), tuple(systems), ranks)
+def average_people(ranks: pd.DataFrame) -> np.ndarray:
+    """Return the mean over the people who ranked a clip, shape (clips, systems); clips are sorted."""
+    return np.ascontiguousarray(ranks.groupby(level="clip").mean())
 
 
 def correlate_people(
@@ -245,18 +228,19 @@ def correlate_people(
     Metrics are computed on the ranked clips, but SIQ on all clips. `SIQ_rm` is SIQ of the ranked clips, all of which
     count the same (paper, Table 3).
     """
-    ranked = average_ranks(given, cards)
-    refuse_few(ranked.means, PEOPLE, "the files of --ranks")
-    on_clips = _keep_clips(scoreboard.systems, ranked.clips)
+    ranked = rank_systems(given, cards)
+    means = dict(zip(ranked.columns, average_people(ranked).mean(axis=0).tolist(), strict=True))
+    refuse_few(means, PEOPLE, "the files of --ranks")
+    on_clips = _keep_clips(scoreboard.systems, given.clips)
     metrics = list_scores(rank(on_clips, rule=rule._replace(clips=EQUAL)))
     if "SIQ" in metrics:
         metrics["SIQ_rm"] = metrics.pop("SIQ")
     siq = {name: scores for name, scores in list_scores(scoreboard).items() if name == "SIQ"}
-    correlated = correlate_ranks(siq | metrics, {PEOPLE: ranked.means}, _describe_clips(ranked, metrics))
+    correlated = correlate_ranks(siq | metrics, {PEOPLE: means}, _describe_clips(given, metrics))
     ranks, agreement = _rank_grid(ranked, given, scoreboard, draws), _agreement_grid(ranked, given)
     content = {
         **correlated.content,
-        "people": ranked.people,
+        "people": [*ranked.index.unique("person")],
         "missing": given.missing,
         "mean_ranks": ranks.rows,
         "agreement": agreement.rows,
@@ -271,8 +255,8 @@ def _keep_clips(systems: Sequence[System], clips: Collection[str]) -> list[Syste
     return [system.restrict(levels) for system in kept]
 
 
-def _describe_clips(ranked: MeanRanks, metrics: Mapping[str, SystemScores]) -> list[str]:
-    lines = [f"metrics are computed on the {count_of(len(ranked.clips), 'ranked clip')}, SIQ on all clips"]
+def _describe_clips(given: GivenRanks, metrics: Mapping[str, SystemScores]) -> list[str]:
+    lines = [f"metrics are computed on the {count_of(len(given.clips), 'ranked clip')}, SIQ on all clips"]
     if "SIQ_rm" in metrics:
         lines.append("SIQ_rm: SIQ of the ranked clips, all with the same weight, on a scale of all systems in the runs")
     if "BLEU" in metrics:
@@ -280,26 +264,27 @@ def _describe_clips(ranked: MeanRanks, metrics: Mapping[str, SystemScores]) -> l
     return lines
 
 
-def _rank_grid(ranked: MeanRanks, given: GivenRanks, scoreboard: Scoreboard, draws: int) -> Grid:
-    by_clip = ranked.by_clip
+def _rank_grid(ranked: pd.DataFrame, given: GivenRanks, scoreboard: Scoreboard, draws: int) -> Grid:
+    by_clip = average_people(ranked)
 
     def mean(counts: np.ndarray) -> np.ndarray:
         return np.asarray(counts @ by_clip / counts.sum(axis=1, keepdims=True))
 
-    draws = draws if len(ranked.clips) > 1 else 0
-    means: list[Estimate] = resample(mean, ranked.clips, scoreboard.pool.clusters, draws=draws).estimates
+    draws = draws if len(given.clips) > 1 else 0
+    means: list[Estimate] = resample(mean, given.clips, scoreboard.pool.clusters, draws=draws).estimates
     order = sorted(range(len(means)), key=lambda place: means[place].value)
-    rows: list[dict[str, Cell]] = [{"system": ranked.systems[place], "mean_rank": means[place]} for place in order]
+    rows: list[dict[str, Cell]] = [{"system": ranked.columns[place], "mean_rank": means[place]} for place in order]
     columns = [Column("system", "System"), Column("mean_rank", "Mean rank", ".2f", lower=True)]
-    people = "1 person" if len(ranked.people) == 1 else f"{len(ranked.people)} people"
-    clips = count_of(len(ranked.clips), "clip")
+    count = len(ranked.index.unique("person"))
+    people = "1 person" if count == 1 else f"{count} people"
+    clips = count_of(len(given.clips), "clip")
     notes = [
         f"mean over {people} and {clips}; 1 is the best, ties share the mean of their places",
         *_list_missing(given),
     ]
     if draws:
         notes.append("intervals cover the choice of clips, not that of people")
-    left_out = sorted({*scoreboard.pool.systems} - {*ranked.systems})
+    left_out = sorted({*scoreboard.pool.systems} - {*ranked.columns})
     if left_out:
         notes.append(f"not ranked: {', '.join(left_out)}")
     return Grid("Ranks by people", columns, rows, notes)
@@ -312,19 +297,20 @@ def _list_missing(given: GivenRanks) -> list[str]:
     return lines
 
 
-def _agreement_grid(ranked: MeanRanks, given: GivenRanks) -> Grid:
+def _agreement_grid(ranked: pd.DataFrame, given: GivenRanks) -> Grid:
     """Return a row per clip with W of its cards, and one with W of each person's mean ranks of the systems."""
     rows: list[dict[str, Cell]] = []
-    for clip in ranked.clips:
+    for clip in given.clips:
         orders = [ranks[clip] for ranks in given.ranks.values() if clip in ranks]
         names = sorted(orders[0])
         agreed = concordance(np.array([[order[card] for card in names] for order in orders]))
         rows.append({"clip": clip, "people": len(orders), "ranked": len(names), "w": agreed.w, "p": agreed.p})
-    places = np.flatnonzero(~np.isnan(ranked.ranks).any(axis=(0, 2)))
-    if len(places):
-        name, systems = f"mean of {count_of(len(places), 'clip')}", len(ranked.systems)
-        agreed = concordance(ranked.ranks[:, places].mean(axis=1))
-        rows.append({"clip": name, "people": len(ranked.people), "ranked": systems, "w": agreed.w, "p": agreed.p})
+    people = len(ranked.index.unique("person"))
+    by_all = ranked.groupby(level="clip").filter(lambda ranks: len(ranks) == people)
+    if len(by_all):
+        name = f"mean of {count_of(len(by_all) // people, 'clip')}"
+        agreed = concordance(by_all.groupby(level="person", sort=False).mean().to_numpy())
+        rows.append({"clip": name, "people": people, "ranked": len(ranked.columns), "w": agreed.w, "p": agreed.p})
     columns = [
         Column("clip", "Clip"),
         Column("people", "People", "d"),
@@ -337,6 +323,6 @@ def _agreement_grid(ranked: MeanRanks, given: GivenRanks) -> Grid:
         "p: share of orders at random with a W as large",
         "the last row compares the mean ranks of the systems, on the clips that everyone ranked",
     ]
-    if len(ranked.people) < 2:
+    if people < 2:
         notes.append("W needs two people")
     return Grid("Agreement of people", columns, rows, notes)

@@ -16,11 +16,11 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.ids import drop_dataset
 from speechiq.core.suggestions import suggest
-from speechiq.metrics.words.normalizer import DEFAULT, normalize
-from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import EMPTY
+from speechiq.reducer.runs.texts import read_clip_transcripts
 from speechiq.reducer.stats.bootstrap import estimate_share, mean_of_defined, ratio_of_sums, resample
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.result import StudyResult
@@ -132,13 +132,11 @@ def _list_places(original: Sequence[str], corrected: Sequence[str]) -> list[tupl
 def _read_texts(system: System) -> dict[str, dict[str, Texts]]:
     """Return set -> clip without its set -> the words of the reference and of the transcript, normalized."""
     texts: dict[str, dict[str, Texts]] = {}
-    for task in system.tasks:
-        for row in read_text_rows(task.samples) if task.level == LEVEL else ():
-            kind = str(row.doc.normalizer or DEFAULT)
-            response = row.response if isinstance(row.response, str) else ""
-            reference, transcript = (normalize(str(text), kind).split() for text in (row.doc.text, response))
-            clip = str(row.doc.id)
-            texts.setdefault(task.dataset, {})[clip.partition("/")[2] or clip] = reference, transcript
+    for task in system.tasks_at(LEVEL):
+        for clip, written in read_clip_transcripts([task]).items():
+            transcript, reference = written.normalized
+            of_set = texts.setdefault(task.dataset, {})
+            of_set[drop_dataset(clip)] = reference.split(), transcript.split()
     return texts
 
 
@@ -172,7 +170,7 @@ def _compare(system: System, draws: int) -> Iterator[dict[str, Any]]:
     sets: dict[str, dict[str, float]] = {}
     rows = system.by_level.get(LEVEL, EMPTY)
     for clip, dataset, score in zip(rows["clip"], rows["dataset"], rows["score"].tolist(), strict=True):
-        sets.setdefault(dataset, {})[clip.partition("/")[2] or clip] = -score
+        sets.setdefault(dataset, {})[drop_dataset(clip)] = -score
     for cleaned in sorted(name for name in sets if name.endswith(CLEANED)):
         if (name := cleaned.removesuffix(CLEANED)) not in sets:
             continue

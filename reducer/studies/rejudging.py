@@ -170,12 +170,10 @@ class Target(NamedTuple):
     """Hold a run to write: to the results file `path`, in the folder of all runs that are written with it.
 
     Attributes:
-        source: Results file of the run that was judged.
         origin: What the new one was made from and by which judge; an existing file with the same may be replaced.
     """
 
     folder: Path
-    source: Path
     path: Path
     content: dict[str, Any]
     origin: dict[str, Any]
@@ -240,7 +238,7 @@ def _choose_target(folder: Path, path: Path, source: Path, plans: Sequence[Judgi
                 f"{str(existing[0])!r} exists and was not made from {str(source)!r} by this judge",
                 fix=f"{ADVICE}, or add --force to replace it",
             )
-    return Target(folder, source, path, content, origin)
+    return Target(folder, path, content, origin)
 
 
 def _read_results(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ a line of its own.
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -35,77 +35,27 @@ PLACES = 41
 COUNTED, DECLARED, CONTROL = "counted", "declared", "a control"
 #: Ends of size classes, in parameters, and their names.
 CLASSES = ((1e9, "under 1B"), (4e9, "1B to 4B"), (10e9, "4B to 10B"), (math.inf, "10B and above"))
+#: System -> kind -> size, of a table.
 Declared = Mapping[str, Mapping[str, float]]
+#: System -> its size, and whether it was counted from its checkpoints or declared in a table.
+Sizes = Mapping[str, tuple[float, str]]
+SCHEMA = "speechiq-size"
 
 
-class SystemSize(NamedTuple):
-    """Hold the size of a system, and whether it was counted from its checkpoints or declared in a table."""
-
-    value: float
-    source: str
-
-
-class SizedSystem(NamedTuple):
-    """Hold a system with its size, its SIQ, the SIQ on the line, and its SIQ given its size."""
-
-    system: str
-    size: SystemSize
-    siq: Estimate
-    expected: float
-    given_size: Estimate
-
-
-class SizeStudy(NamedTuple):
-    """Hold how SIQ changes with size.
-
-    Attributes:
-        kind: A key of `KINDS`.
-        systems: Best for its size first.
-        slope: Points of SIQ per tenfold size; its interval covers the clips.
-        slope_of_systems: The same with Student's interval, which covers the choice of systems.
-        explained: Share of the variance of SIQ that the line explains (R squared).
-        spread: Standard deviation of the distances from the line, in SIQ.
-        line: Size -> SIQ on the line, with its 95 % band over the draws.
-        left_out: System -> why it is not on the line.
-    """
-
-    kind: str
-    systems: list[SizedSystem]
-    slope: Estimate
-    slope_of_systems: Estimate
-    explained: float
-    spread: float
-    line: dict[float, Estimate]
-    left_out: dict[str, str]
-
-
-class FittedLines(NamedTuple):
-    """Hold lines through systems; `slope` and `middle` (SIQ at the mean of x) have shape (draws,).
-
-    `distances` from the lines have shape (draws, systems).
-    """
-
-    slope: np.ndarray
-    middle: np.ndarray
-    distances: np.ndarray
-
-    @property
-    def spread(self) -> np.ndarray:
-        """Return the standard deviation of the distances, shape (draws, 1)."""
-        return np.asarray(self.distances.std(axis=1, keepdims=True))
-
-
-def fit_lines(x: np.ndarray, siq: np.ndarray) -> FittedLines:
+def fit_lines(x: np.ndarray, siq: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fit a line by least squares to the SIQ of each draw, shape (draws, systems).
 
-    >>> fit = fit_lines(np.array([0.0, 1.0, 2.0]), np.array([[90.0, 103.0, 110.0]]))
-    >>> fit.slope.tolist(), fit.middle.tolist(), fit.distances.tolist()
+    Return the slopes and the SIQ in the middle (at the mean of x), both of shape (draws,), and the distances from the
+    lines, shape (draws, systems).
+
+    >>> slope, middle, distances = fit_lines(np.array([0.0, 1.0, 2.0]), np.array([[90.0, 103.0, 110.0]]))
+    >>> slope.tolist(), middle.tolist(), distances.tolist()
     ([10.0], [101.0], [[-1.0, 2.0, -1.0]])
     """
     far = x - x.mean()
     middle = siq.mean(axis=1)
     slope = siq @ far / (far @ far)
-    return FittedLines(slope, middle, siq - middle[:, None] - slope[:, None] * far)
+    return slope, middle, siq - middle[:, None] - slope[:, None] * far
 
 
 def read_sizes(file: Path) -> dict[str, dict[str, float]]:
@@ -130,7 +80,7 @@ def check_kind(kind: str, declared: Declared) -> None:
         raise SpeechIQError(f"--by {kind}", "no system declares it", f"add the column {kind} to the table of --sizes")
 
 
-def find_sizes(scoreboard: Scoreboard, kind: str, declared: Declared) -> dict[str, SystemSize]:
+def find_sizes(scoreboard: Scoreboard, kind: str, declared: Declared) -> Sizes:
     """Return system -> its size, as declared, else as its runs counted it; systems of unknown size are not in it.
 
     Without declared active parameters, all parameters of a system are active.
@@ -142,14 +92,18 @@ def find_sizes(scoreboard: Scoreboard, kind: str, declared: Declared) -> dict[st
         kinds = (ACTIVE, PARAMETERS) if kind == ACTIVE else (kind,)
         value = next((given[name] for name in kinds if name in given), None)
         if value is not None:
-            sizes[system] = SystemSize(value, DECLARED)
+            sizes[system] = value, DECLARED
         elif kind != COMPUTE and system in counted:
-            sizes[system] = SystemSize(float(counted[system]), COUNTED)
+            sizes[system] = float(counted[system]), COUNTED
     return sizes
 
 
 def study_size(scoreboard: Scoreboard, kind: str = PARAMETERS, declared: Declared | None = None) -> StudyResult:
     """Return the SIQ of each system given its size, and the line that it is measured from.
+
+    A row of the first grid is a system, best for its size first: its size, SIQ, the SIQ `expected` on the line, and its
+    SIQ given its size. The content has the kind of size (`by`), system -> why it is not on the line (`left_out`), and
+    the `line` as `_study` returns it.
 
     Raises:
         SpeechIQError: There is no SIQ, fewer than `FEWEST` systems have different sizes, or all are on the line.
@@ -160,19 +114,31 @@ def study_size(scoreboard: Scoreboard, kind: str = PARAMETERS, declared: Declare
     check_kind(kind, declared)
     sizes = find_sizes(scoreboard, kind, declared)
     left_out = _explain_left_out(scoreboard, sizes, declared)
-    rows = [row for row, name in enumerate(scoreboard.pool.systems) if name not in left_out]
-    names = [scoreboard.pool.systems[row] for row in rows]
-    different = len({sizes[name].value for name in names})
+    sizes = {name: size for name, size in sizes.items() if name not in left_out}
+    different = len({value for value, _ in sizes.values()})
     if different < FEWEST:
         raise SpeechIQError(
             "SIQ given size",
-            f"{count_of(different, 'size')} among {count_of(len(names), 'system')} of known size, fewer than {FEWEST}",
+            f"{count_of(different, 'size')} among {count_of(len(sizes), 'system')} of known size, fewer than {FEWEST}",
             f"give more systems, or declare sizes by --sizes FILE ({SYSTEM}, {kind})",
         )
-    return _as_result(_study(scoreboard, rows, {name: sizes[name] for name in names}, kind, left_out), scoreboard)
+    rows, line = _study(scoreboard, sizes)
+    grid = _grid_of_systems(rows, kind, line["spread"], left_out, scoreboard)
+    records = grid.records()
+    content = {
+        "by": kind,
+        "systems": records,
+        "line": line,
+        "rule": scoreboard.scale and scoreboard.scale.rule._asdict(),
+        "norms": scoreboard.norms and scoreboard.norms.title,
+        "bootstrap": scoreboard.bars and {"draws": scoreboard.bars.draws, "seed": scoreboard.bars.seed},
+        "left_out": left_out,
+    }
+    tasks = [task for system in scoreboard.systems for task in system.tasks]
+    return StudyResult(SCHEMA, [grid, _grid_of_line(kind, len(rows), line)], content, records, tasks=tasks)
 
 
-def _explain_left_out(scoreboard: Scoreboard, sizes: Mapping[str, SystemSize], declared: Declared) -> dict[str, str]:
+def _explain_left_out(scoreboard: Scoreboard, sizes: Sizes, declared: Declared) -> dict[str, str]:
     """Return system -> why it is not on the line, for controls and systems of unknown size."""
     reasons = {}
     for system in scoreboard.systems:
@@ -184,40 +150,41 @@ def _explain_left_out(scoreboard: Scoreboard, sizes: Mapping[str, SystemSize], d
     return reasons
 
 
-def _study(
-    scoreboard: Scoreboard,
-    rows: Sequence[int],
-    sizes: Mapping[str, SystemSize],
-    kind: str,
-    left_out: dict[str, str],
-) -> SizeStudy:
-    x = np.log10([size.value for size in sizes.values()])
+def _study(scoreboard: Scoreboard, sizes: Sizes) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return a row for each system, and the numbers of the line.
+
+    `slope` is points of SIQ per tenfold size, with an interval that covers the clips; `slope_of_systems` is the same
+    with Student's interval, which covers the choice of systems. `explained` is the share of the variance of SIQ that
+    the line explains (R squared), `spread` the standard deviation of the distances from the line, in SIQ. `places` are
+    sizes with the SIQ on the line there and its 95 % band over the draws.
+    """
+    known = [row for row, name in enumerate(scoreboard.pool.systems) if name in sizes]
+    x = np.log10([value for value, _ in sizes.values()])
     bars, clips = scoreboard.bars, Clips.from_matrix(scoreboard.pool)
-    drawn = bars.siq_draws[:, rows] if bars else np.empty((0, len(rows)))
-    siq = Resampled(np.vstack([scoreboard.siq[rows], drawn]), len(clips.names), clips.cluster_count, len(clips.names))
-    fit = fit_lines(x, siq.values)
-    if fit.spread[0, 0] < ROUNDING:
+    drawn = bars.siq_draws[:, known] if bars else np.empty((0, len(known)))
+    siq = Resampled(np.vstack([scoreboard.siq[known], drawn]), len(clips.names), clips.cluster_count, len(clips.names))
+    slope, middle, distances = fit_lines(x, siq.values)
+    spread = distances.std(axis=1, keepdims=True)
+    if spread[0, 0] < ROUNDING:
         raise SpeechIQError("SIQ given size", "all systems are on the line", "give more systems")
     with np.errstate(divide="ignore", invalid="ignore"):
-        given_size = siq._replace(values=MEAN + POINTS * fit.distances / fit.spread).estimates
+        given_size = siq._replace(values=MEAN + POINTS * distances / spread).estimates
+    rows: list[dict[str, Any]] = []
+    for place, (name, (size, source)) in enumerate(sizes.items()):
+        about = {SYSTEM: name, "size": size, "source": source, "class": name_class(size)}
+        estimate = scoreboard.estimate_siq(known[place])
+        expected = estimate.value - float(distances[0, place])
+        rows.append({**about, "siq": estimate, "expected": expected, "given_size": given_size[place]})
     places = np.linspace(x.min(), x.max(), PLACES)
-    line = siq._replace(values=fit.middle[:, None] + fit.slope[:, None] * (places - x.mean())).estimates
-    systems = []
-    for place, (name, size) in enumerate(sizes.items()):
-        value = float(scoreboard.siq[rows[place]])
-        expected = value - float(fit.distances[0, place])
-        estimate = scoreboard.estimate_siq(rows[place])
-        systems.append(SizedSystem(name, size, estimate, expected, given_size[place]))
-    return SizeStudy(
-        kind=kind,
-        systems=sorted(systems, key=lambda system: (-system.given_size.value, system.system)),
-        slope=siq._replace(values=fit.slope).estimate,
-        slope_of_systems=_slope_of_systems(x, siq.values[0], float(fit.slope[0])),
-        explained=1 - float(fit.distances[0].var() / siq.values[0].var()),
-        spread=float(fit.spread[0, 0]),
-        line=dict(zip((10**places).tolist(), line, strict=True)),
-        left_out=left_out,
-    )
+    band = siq._replace(values=middle[:, None] + slope[:, None] * (places - x.mean())).estimates
+    line = {
+        "slope": siq._replace(values=slope).estimate,
+        "slope_of_systems": _slope_of_systems(x, siq.values[0], float(slope[0])),
+        "explained": 1 - float(distances[0].var() / siq.values[0].var()),
+        "spread": float(spread[0, 0]),
+        "places": [{"size": size, "siq": on_line} for size, on_line in zip((10**places).tolist(), band, strict=True)],
+    }
+    return sorted(rows, key=lambda row: (-row["given_size"].value, row[SYSTEM])), line
 
 
 def _slope_of_systems(x: np.ndarray, siq: np.ndarray, slope: float) -> Estimate:
@@ -239,60 +206,41 @@ def name_class(parameters: float) -> str:
     return next(name for end, name in CLASSES if parameters < end)
 
 
-def _as_result(study: SizeStudy, scoreboard: Scoreboard) -> StudyResult:
-    grid = _grid_of_systems(study, scoreboard)
-    records = grid.records()
-    content = {
-        "by": study.kind,
-        "systems": records,
-        "line": _line_record(study) | {"places": [{"size": size, "siq": siq} for size, siq in study.line.items()]},
-        "rule": scoreboard.scale and scoreboard.scale.rule._asdict(),
-        "norms": scoreboard.norms and scoreboard.norms.title,
-        "bootstrap": scoreboard.bars and {"draws": scoreboard.bars.draws, "seed": scoreboard.bars.seed},
-        "left_out": study.left_out,
-    }
-    tasks = [task for system in scoreboard.systems for task in system.tasks]
-    return StudyResult("speechiq-size", [grid, _grid_of_line(study)], content, records, tasks=tasks, details=study)
-
-
-def _line_record(study: SizeStudy) -> dict[str, Cell]:
-    """Return the numbers of the line; its slopes are SIQ per tenfold size."""
-    return {name: getattr(study, name) for name in ("slope", "slope_of_systems", "explained", "spread")}
-
-
-def _grid_of_systems(study: SizeStudy, scoreboard: Scoreboard) -> Grid:
+def _grid_of_systems(
+    rows: Sequence[Mapping[str, Cell]],
+    kind: str,
+    spread: float,
+    left_out: Mapping[str, str],
+    scoreboard: Scoreboard,
+) -> Grid:
     columns = [
         Column(SYSTEM, "System"),
-        Column("size", f"{KINDS[study.kind]}\nmillions", ".1f", factor=1e-6),
+        Column("size", f"{KINDS[kind]}\nmillions", ".1f", factor=1e-6),
         Column("source", "", below="size"),
         Column("class", "Size class"),
         Column("siq", "SIQ", ".2f", ends=".1f"),
         Column("expected", "SIQ on\nthe line", ".2f"),
         Column("given_size", "SIQ given size", ".2f", ends=".1f", style="bold"),
     ]
-    if study.kind == COMPUTE:
-        columns[1] = Column("size", KINDS[study.kind], ".3g")
+    if kind == COMPUTE:
+        columns[1] = Column("size", KINDS[kind], ".3g")
         columns = [column for column in columns if column.name != "class"]
-    rows: list[dict[str, Cell]] = []
-    for system, size, siq, expected, given_size in study.systems:
-        about: dict[str, Cell] = {"size": size.value, "source": size.source, "class": name_class(size.value)}
-        rows.append({SYSTEM: system, **about, "siq": siq, "expected": expected, "given_size": given_size})
     notes: list[str] = []
-    for name, reason in study.left_out.items():
+    for name, reason in left_out.items():
         line = f"not on the line: {name} ({reason})"
         notes.append(line if reason == CONTROL else Important(line))
     rule = scoreboard.scale.rule.label if scoreboard.scale else ""
     scale = f"norms {scoreboard.norms.title}" if scoreboard.norms else "the systems of these runs"
     notes += [
         f"SIQ given size: {MEAN} + {POINTS} times the distance from the line, in standard deviations of the distances; "
-        f"{POINTS} points of it are {study.spread:.2f} SIQ here",
+        f"{POINTS} points of it are {spread:.2f} SIQ here",
         "its intervals cover the clips, not the choice of the systems",
         f"scale: {scale}; level weights ({rule})",
     ]
     return Grid("SIQ given size", columns, rows, notes)
 
 
-def _grid_of_line(study: SizeStudy) -> Grid:
+def _grid_of_line(kind: str, systems: int, line: Mapping[str, Any]) -> Grid:
     columns = [
         Column("kind", "Size"),
         Column("systems", "Systems", "d"),
@@ -301,8 +249,8 @@ def _grid_of_line(study: SizeStudy) -> Grid:
         Column("explained", "R squared", ".3f"),
         Column("spread", "Std of\ndistances", ".2f"),
     ]
-    row: dict[str, Cell] = {"kind": KINDS[study.kind].lower(), "systems": len(study.systems), **_line_record(study)}
+    row = {"kind": KINDS[kind].lower(), "systems": systems, **line}
     notes = []
-    if study.slope_of_systems.low < 0 < study.slope_of_systems.high:
+    if line["slope_of_systems"].low < 0 < line["slope_of_systems"].high:
         notes.append(Important("over other systems of this kind, the slope may be 0: the line says little"))
     return Grid("SIQ per tenfold size", columns, [row], notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -30,7 +31,8 @@ from speechiq.reducer.studies.listening import study_listening
 from speechiq.reducer.studies.prediction.study import NAMES, Prediction
 from speechiq.reducer.studies.result import StudyResult
 from speechiq.reducer.studies.robustness import Curve, Robustness, group_curves, list_strengths
-from speechiq.reducer.studies.size import KINDS, SizeStudy
+from speechiq.reducer.studies.size import KINDS
+from speechiq.reducer.studies.size import SCHEMA as OF_SIZES
 
 #: Colors that differ for people with any color vision, in both themes (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a7a7a")
@@ -54,33 +56,34 @@ def render_study(result: StudyResult, command: str) -> str:
     made = describe_origin(result.tasks, command)
     if isinstance(result.details, Prediction):
         return _render_prediction(result, result.details, made)
-    if isinstance(result.details, SizeStudy):
-        return _render_sizes(result, result.details, made)
+    if result.schema == OF_SIZES:
+        return _render_sizes(result, made)
     return _render_robustness(result, result.details, made)
 
 
-def _render_sizes(result: StudyResult, study: SizeStudy, made: Mapping[str, str]) -> str:
+def _render_sizes(result: StudyResult, made: Mapping[str, str]) -> str:
     """Return the page of SIQ against size."""
     systems, line = result.grids
-    slope = study.slope.value
+    kind, slope = KINDS[result.content["by"]].lower(), result.content["line"]["slope"].value
     lead = (
-        f"Tenfold {KINDS[study.kind].lower()} go with {slope:+.1f} SIQ among these {len(study.systems)} systems. "
+        f"Tenfold {kind} go with {slope:+.1f} SIQ among these {len(systems.rows)} systems. "
         "A system above the line is better than its size lets expect."
     )
     sections = [
-        Section("chart", "SIQ against size", figures={"siq-size": _sizes_chart(study)}, charts={"siq-size": BAND}),
+        Section("chart", "SIQ against size", figures={"siq-size": _sizes_chart(result)}, charts={"siq-size": BAND}),
         Section("systems", systems.title, grid=systems),
         Section("line", line.title, grid=line),
     ]
     return render(sections, title="How good for its size?", lead=lead, made=made)
 
 
-def _sizes_chart(study: SizeStudy) -> go.Figure:
+def _sizes_chart(result: StudyResult) -> go.Figure:
     """Return SIQ against the logarithm of size: systems with their intervals, the line and its band.
 
     The axis is linear over logarithms, as the page places labels by the values of their marks.
     """
-    sizes, line = np.log10([*study.line]).round(4).tolist(), [*study.line.values()]
+    places = result.content["line"]["places"]
+    sizes, line = np.log10([place["size"] for place in places]).round(4).tolist(), [place["siq"] for place in places]
     figure = go.Figure()
     if not any(np.isnan(siq.low) for siq in line):
         outline = [siq.high for siq in line] + [siq.low for siq in reversed(line)]
@@ -89,9 +92,9 @@ def _sizes_chart(study: SizeStudy) -> go.Figure:
     on_line = [round(siq.value, 4) for siq in line]
     stroke = {"color": MUTED, "width": 1.5}
     figure.add_trace(go.Scatter(x=sizes, y=on_line, mode="lines", line=stroke, hoverinfo="skip"))
-    figure.add_trace(_sized_systems(study))
+    figure.add_trace(_sized_systems(result.grids[0].rows))
     figure.update_layout(template=STYLE, height=HEIGHT)
-    title = f"{KINDS[study.kind]} (logarithmic)"
+    title = f"{KINDS[result.content['by']]} (logarithmic)"
     ticks = _size_ticks(sizes[0], sizes[-1])
     figure.update_xaxes(title_text=title, tickvals=[place for place, _ in ticks], ticktext=[text for _, text in ticks])
     figure.update_yaxes(title_text="Speech IQ")
@@ -115,15 +118,15 @@ def _size_ticks(low: float, high: float) -> list[tuple[float, str]]:
     return [*below[-1:], *inside, *above[:1]]
 
 
-def _sized_systems(study: SizeStudy) -> go.Scatter:
-    siq = [system.siq for system in study.systems]
+def _sized_systems(rows: Sequence[Mapping[str, Any]]) -> go.Scatter:
+    siq = [row["siq"] for row in rows]
     hover = [
-        f"{each.system}\nSIQ given size {each.given_size.value:.1f}, SIQ {each.siq.value:.1f}" for each in study.systems
+        f"{row['system']}\nSIQ given size {row['given_size'].value:.1f}, SIQ {row['siq'].value:.1f}" for row in rows
     ]
     marks = draw_systems(
-        np.log10([system.size.value for system in study.systems]).round(4),
+        np.log10([row["size"] for row in rows]).round(4),
         np.array([each.value for each in siq]).round(4),
-        short_names([system.system for system in study.systems]),
+        short_names([row["system"] for row in rows]),
         [False] * len(siq),
         hover,
     )

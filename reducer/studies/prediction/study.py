@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.stats import classifier
 from speechiq.reducer.stats.bootstrap import describe_samples, number_clusters, resample
-from speechiq.reducer.stats.classifier import Fit, auc, validate, validate_auc
+from speechiq.reducer.stats.classifier import Fit, auc, validate
 from speechiq.reducer.stats.estimate import Difference, Estimate
 from speechiq.reducer.stats.grid import (
     Column,
@@ -259,8 +259,8 @@ def _fit(
 ) -> tuple[Fit, Quality, Quality, np.ndarray]:
     """Return the fit to all items, its quality, that of fits to other clips, and the probabilities of these fits."""
     fitted = classifier.fit(covariates, failed)
-    probability = validate(covariates, failed, groups, seed)
-    validated = judge_quality(failed, probability, validate_auc(covariates, failed, groups, seed))
+    probability, validated_area = validate(covariates, failed, groups, seed)
+    validated = judge_quality(failed, probability, validated_area)
     return fitted, judge_quality(failed, fitted.probability, area), validated, probability
 
 

@@ -157,7 +157,7 @@ def test_studies_draw_clusters():
         "mean": [
             bootstrap.resample(lambda n: n @ a / n.sum(axis=1), clips, of, draws=400).estimate for of in (clusters, {})
         ],
-        "bias": [compare_raters(a, shared, clips, of, draws=400).spearman for of in (clusters, {})],
+        "bias": [compare_raters(a, shared, clips, of, draws=400)["spearman"] for of in (clusters, {})],
         "auc": [bootstrap.resample(lambda n: auc(a, b > 0, n), clips, of, draws=400).estimate for of in (clusters, {})],
         "share": [estimate_share(b > 0, np.ones(48), clips, of) for of in (clusters, {})],
         "corrected": [correct(a, b, clips, clusters=of) for of in (clusters, {})],

@@ -7,7 +7,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from speechiq.reducer.stats import classifier
 from speechiq.reducer.stats.bootstrap import resample
-from speechiq.reducer.stats.classifier import auc, validate, validate_auc
+from speechiq.reducer.stats.classifier import auc, validate
 
 
 def make_items(seed, items=200, covariates=1, decimals=1):
@@ -124,8 +124,9 @@ def make_unrelated(seed, clips):
 def test_a_validated_auc_of_unrelated_numbers_is_one_half():
     """The AUC of the probabilities of all folds together is far below: 0.33."""
     items = [make_unrelated(seed, clips=14) for seed in range(8)]
-    found = np.array([validate_auc(*of, seed=0) for of in items])
-    pooled = np.array([auc(validate(*of, seed=0), of[1])[0] for of in items])
+    validated = [validate(*of, seed=0) for of in items]
+    found = np.array([area for _, area in validated])
+    pooled = np.array([auc(probability, of[1])[0] for (probability, _), of in zip(validated, items, strict=True)])
     assert abs(found.mean() - 0.5) < 3 * found.std() / np.sqrt(len(found))
     assert pooled.mean() < 0.42 < found.mean()
 
@@ -134,5 +135,5 @@ def test_a_validated_auc_compares_each_failure_with_each_success_by_one_fit():
     """With one clip per fold and a metric that always points one way, this is the AUC of the metric itself."""
     values = np.linspace(0, 1, 8)[:, None]
     failed = np.array([0, 0, 0, 1, 0, 1, 1, 1], dtype=bool)
-    assert validate_auc(values, failed, np.arange(8), 0) == roc_auc_score(failed, values[:, 0])
-    assert np.isnan(validate_auc(values[:2], failed[2:4], np.arange(2), 0)), "two clips leave none to fit to"
+    assert validate(values, failed, np.arange(8), 0)[1] == roc_auc_score(failed, values[:, 0])
+    assert np.isnan(validate(values[:2], failed[2:4], np.arange(2), 0)[1]), "two clips leave none to fit to"

@@ -12,7 +12,7 @@ from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.studies.architecture import DIFFERENCES, study_architecture
 from tests.commands import refusal, siq, succeed
-from tests.records import change_rows
+from tests.records import change_rows, judge_transcripts
 from tests.reducer.conftest import levels, write_run
 
 DRAWS = 40
@@ -51,6 +51,11 @@ def study(folder, bases=(BASE,), recognizer=None, draws=DRAWS):
     return study_architecture(find_suites([folder], False, ScoringOptions()), bases, recognizer, [folder], draws)
 
 
+def read(folder, *options, **named):
+    """Return the records of the differences."""
+    return study(folder, *options, **named).content["differences"]
+
+
 def flatten(skill, level, clips=12):
     """Return clip -> the mean score of a planted system, as people read it."""
     scores = levels(skill, clips, questions=5)[level]
@@ -59,28 +64,28 @@ def flatten(skill, level, clips=12):
 
 @pytest.mark.parametrize("level", ["remember", "understand", "apply"])
 def test_differences_are_those_of_the_planted_scores(tmp_path, level):
-    rows = [row for row in study(write_four(tmp_path)).details if row.category.name == level]
-    assert [(row.first, row.second) for row in rows] == [(a, b) for a, b, _ in DIFFERENCES]
+    rows = [row for row in read(write_four(tmp_path)) if row["category"] == level]
+    assert [(row["first"], row["second"]) for row in rows] == [(a, b) for a, b, _ in DIFFERENCES]
     sign = -1 if level == "remember" else 1
     for row in rows:
-        first, second = (flatten(SKILLS[CELLS[name]], level) for name in (row.first, row.second))
+        first, second = (flatten(SKILLS[CELLS[name]], level) for name in (row["first"], row["second"]))
         gaps = np.array([first[clip] - second[clip] for clip in first])
-        assert row.difference.value == pytest.approx(gaps.mean(), abs=1e-6)
-        assert row.difference.p == pytest.approx(permute(gaps[None])[0], abs=1e-9)
-        assert row.difference.low <= gaps.mean() <= row.difference.high
+        assert row["difference"].value == pytest.approx(gaps.mean(), abs=1e-6)
+        assert row["p"] == pytest.approx(permute(gaps[None])[0], abs=1e-9)
+        assert row["difference"].low <= gaps.mean() <= row["difference"].high
         if level != "apply":
-            assert (row.better, row.worse) == ((sign * gaps > 0).sum(), (sign * gaps < 0).sum())
+            assert (row["better"], row["worse"]) == ((sign * gaps > 0).sum(), (sign * gaps < 0).sum())
 
 
 def test_items_are_questions_and_the_first_difference_is_the_sum_of_the_next_two(tmp_path):
-    rows = [row for row in study(write_four(tmp_path)).details if row.category.name == "apply"]
-    assert [row.items for row in rows] == [60] * 5 and rows[0].clips == 12
-    whole, training, ears, *_ = (row.difference.value for row in rows)
+    rows = [row for row in read(write_four(tmp_path)) if row["category"] == "apply"]
+    assert [row["items"] for row in rows] == [60] * 5 and rows[0]["clips"] == 12
+    whole, training, ears, *_ = (row["difference"].value for row in rows)
     assert whole == pytest.approx(training + ears)
     one, other = (levels(skill, 12, questions=5)["apply"] for skill in (0.4, 0.8))
     pairs = [(one[clip][q], other[clip][q]) for clip in one for q in one[clip]]
     counts = [sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)]
-    assert [rows[0].better, rows[0].worse] == counts
+    assert [rows[0]["better"], rows[0]["worse"]] == counts
 
 
 def test_intervals_are_of_clusters(tmp_path):
@@ -90,7 +95,7 @@ def test_intervals_are_of_clusters(tmp_path):
     for path in write_four(tmp_path).rglob("samples_*.jsonl"):
         change_rows(path, share)
     result = study(tmp_path)
-    assert {row.clusters for row in result.details} == {4}
+    assert {row["clusters"] for row in result.content["differences"]} == {4}
     assert any("Few clusters (12 clips in 4 clusters)" in note for note in result.grids[0].all_notes)
     assert "bootstrap samples of clusters" in result.lines[-1]
 
@@ -111,7 +116,7 @@ def test_all_recognizers_and_language_models_are_one_table(tmp_path):
 
 def test_without_a_base_there_are_only_pairs(tmp_path):
     result = study(write_four(tmp_path), bases=())
-    assert len(result.grids) == 1 and not result.details and result.content["missing"] == []
+    assert len(result.grids) == 1 and not result.content["differences"] and result.content["missing"] == []
 
 
 def test_what_is_missing_is_named_with_its_command(tmp_path):
@@ -121,14 +126,14 @@ def test_what_is_missing_is_named_with_its_command(tmp_path):
         f"no run of ASR+org/text (recognizer): siq eval ASR+org/text,llm_answer=likelihood {command} {tmp_path}",
         f"no run of gold+org/text (reference): siq eval gold+org/text,llm_answer=likelihood {command} {tmp_path}",
     ]
-    assert [(row.first, row.second) for row in result.details] == [("end to end", "own ears")] * 3
+    assert [(row["first"], row["second"]) for row in result.content["differences"]] == [("end to end", "own ears")] * 3
 
 
 def test_levels_that_a_member_lacks_are_compared_without_it(tmp_path):
     write_four(tmp_path, without=("gold+org/text",))
     write_system(tmp_path, "gold+org/text", 0.95, kept=["apply"])
-    rows = study(tmp_path).details
-    assert [sum(row.category.name == level for row in rows) for level in ("remember", "apply")] == [3, 5]
+    rows = read(tmp_path)
+    assert [sum(row["category"] == level for row in rows) for level in ("remember", "apply")] == [3, 5]
 
 
 def test_other_ways_of_answering_other_models_and_other_transcripts_are_said(tmp_path):
@@ -148,19 +153,24 @@ def test_other_ways_of_answering_other_models_and_other_transcripts_are_said(tmp
     assert "differ" not in "\n".join(study(write_four(tmp_path / "equal")).lines)
 
 
+def test_transcripts_of_which_one_system_was_judged_by_meaning_are_equal(tmp_path):
+    judge_transcripts(write_four(tmp_path) / "org_audio")
+    assert "differ" not in "\n".join(study(tmp_path).lines)
+
+
 def test_engines_that_run_the_same_model_are_one_stage(tmp_path):
     write_system(tmp_path, "openai:audio", 0.4)
     write_system(tmp_path, "openai-chat:audio+hf:org/text", 0.5)
-    rows = study(tmp_path, [("openai:audio", "org/text")]).details
-    assert {(row.first, row.second) for row in rows} == {("end to end", "own ears")}
+    rows = read(tmp_path, [("openai:audio", "org/text")])
+    assert {(row["first"], row["second"]) for row in rows} == {("end to end", "own ears")}
 
 
 def test_conditions_are_compared_apart(tmp_path):
     write_four(tmp_path / "clean")
     noisy = {level: {"condition": "white@10dB"} for level in ("remember", "understand", "apply")}
     write_four(tmp_path / "noisy", metadata=noisy)
-    rows = study(tmp_path).details
-    assert {row.condition for row in rows} == {"", "[white@10dB]"} and len(rows) == 30
+    rows = read(tmp_path)
+    assert {row["condition"] for row in rows} == {"", "[white@10dB]"} and len(rows) == 30
 
 
 def test_the_command_prints_and_writes(tmp_path):
@@ -208,8 +218,8 @@ def test_several_recognizers_need_a_choice(tmp_path):
         SpeechIQError, match="2 recognizers ran with org/text: org/asr, org/second; choose one, such as"
     ):
         study(tmp_path)
-    rows = study(tmp_path, recognizer="org/second").details
-    assert rows[0].difference.b == pytest.approx(np.mean([*flatten(0.6, "remember").values()]))
+    rows = read(tmp_path, recognizer="org/second")
+    assert rows[0]["second_score"] == pytest.approx(np.mean([*flatten(0.6, "remember").values()]))
 
 
 def test_a_base_without_two_systems_names_the_first_command(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from speechiq.metrics.words.word_classes import count_entity_classes
 from speechiq.reducer.stats.bootstrap import estimate_share
 from tests.commands import print_and_write, refusal, siq
-from tests.records import edit_rows
+from tests.records import edit_rows, judge_transcripts
 from tests.reducer.conftest import write_run
 
 MARKED = [
@@ -69,6 +69,13 @@ def test_wrong_words_are_counted_by_class_and_system(tmp_path):
     }
     assert next(iter(rows)) == ("ORG", "one") and list(rows)[-1] == ("all entities", "two")
     assert "Errors by class of entity" in printed and "14.3" in printed and "Wrong words: words of entities" in printed
+
+
+def test_transcripts_whose_meaning_was_judged_have_the_same_words(tmp_path):
+    marked = [*MARKED[:2], ("That is all 1", {"CARDINAL": ["1"]}), MARKED[3]]
+    _, before = read(write(tmp_path, marked))
+    judge_transcripts(tmp_path)
+    assert read(tmp_path)[1] == before
 
 
 def test_clips_of_a_call_are_one_unit_of_the_interval(tmp_path):

@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.studies.references import compare_references, count_places
 from tests.commands import refusal, siq
-from tests.records import edit_rows
+from tests.records import edit_rows, judge_transcripts
 from tests.reducer.conftest import write_run
 
 WORDS = ["river", "market", "session", "budget", "harbor", "copper", "member", "winter", "question", "report"]
@@ -136,3 +136,15 @@ def test_without_clean_systems_there_is_the_rate_alone(tmp_path):
 def test_a_clean_system_that_is_not_there_is_refused(tmp_path):
     message = refusal("paper", "references", write(tmp_path / "runs"), "--clean", "s9")
     assert message.startswith("--clean s9: no system of these runs has this name; known are s0, s1, s2")
+
+
+def test_transcripts_whose_meaning_was_judged_have_the_same_words(tmp_path):
+    def lengthen(row):
+        if row["doc"]["id"].startswith("vox/"):
+            row["doc"]["text"] += " 1 0"  # the last words of what a judge leaves, as text
+
+    runs = write(tmp_path / "runs", clips=10)
+    edit_rows(runs, lengthen)
+    before = read(runs, tmp_path)
+    judge_transcripts(runs)
+    assert read(runs, tmp_path) == before

@@ -17,7 +17,7 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.signs import AnswerSigns, read_signs
 from speechiq.reducer.scores.levels import LEVELS
 from tests.commands import refusal, succeed
-from tests.records import edit_rows
+from tests.records import edit_rows, judge_transcripts
 from tests.reducer.conftest import write_run
 
 OPTIONS = ["refrigerated freight", "twenty drivers", "a legal fine", "the main office moved", "None of the above"]
@@ -112,6 +112,14 @@ def test_a_right_answer_that_was_not_heard(tmp_path, transcript, right, letter, 
     write_system(tmp_path, "s", transcript, {"q": [letter] * 5}, right=right)
     (sign,) = read(tmp_path, "s")
     assert (sign.right, sign.unheard, sign.answers, sign.unoffered) == (checked, unheard, 5, ())
+
+
+def test_a_transcript_whose_meaning_was_judged_has_the_same_words(tmp_path):
+    write_system(tmp_path, "s", "Something grew a lot", {"q": ["A"] * 5}, text="The answer")
+    edit_rows(tmp_path, lambda row: row["doc"].update(options=["the answer", *OPTIONS[1:-1]]))
+    (before,) = read(tmp_path, "s")
+    judge_transcripts(tmp_path)
+    assert read(tmp_path, "s") == [before] and before.unheard
 
 
 @pytest.fixture

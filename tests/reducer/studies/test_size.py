@@ -44,7 +44,7 @@ def runs(tmp_path_factory) -> Path:
 
 
 def sizes_of(result) -> dict[str, tuple[float, str]]:
-    return {system.system: system.size for system in result.details.systems}
+    return {row["system"]: (row["size"], row["source"]) for row in result.grids[0].rows}
 
 
 def table(folder: Path, text: str) -> Path:
@@ -55,40 +55,42 @@ def table(folder: Path, text: str) -> Path:
 
 def test_the_line_and_the_distances_are_those_of_least_squares(runs):
     board = rank(read_systems([runs]), draws=40)
-    study = study_size(board).details
+    result = study_size(board)
+    systems, line = result.grids[0].rows, result.content["line"]
     x, y = np.log10([*SIZES.values()]), board.siq
     slope, intercept = np.polyfit(x, y, 1)
     distances = y - (slope * x + intercept)
-    assert study.slope.value == pytest.approx(slope)
-    by_name = {system.system: system for system in study.systems}
+    assert line["slope"].value == pytest.approx(slope)
+    by_name = {row["system"]: row for row in systems}
     for name, siq, distance in zip(SIZES, y, distances, strict=True):
-        assert by_name[name].siq.value == siq and by_name[name].expected == pytest.approx(siq - distance)
-        assert by_name[name].given_size.value == pytest.approx(100 + 15 * distance / distances.std())
-    given = [system.given_size.value for system in study.systems]
+        assert by_name[name]["siq"].value == siq and by_name[name]["expected"] == pytest.approx(siq - distance)
+        assert by_name[name]["given_size"].value == pytest.approx(100 + 15 * distance / distances.std())
+    given = [row["given_size"].value for row in systems]
     assert given == sorted(given, reverse=True)
     assert np.mean(given) == pytest.approx(100) and np.std(given) == pytest.approx(15)
-    assert study.explained == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
-    on_line = np.polyval((slope, intercept), np.log10([*study.line]))
-    assert [siq.value for siq in study.line.values()] == pytest.approx(on_line)
+    assert line["explained"] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+    on_line = np.polyval((slope, intercept), np.log10([place["size"] for place in line["places"]]))
+    assert [place["siq"].value for place in line["places"]] == pytest.approx(on_line)
     half = 3.182446 * np.sqrt((distances**2).sum() / 3 / ((x - x.mean()) ** 2).sum())  # Student's t, 3 degrees
-    assert study.slope_of_systems.ends == pytest.approx((slope - half, slope + half))
+    assert line["slope_of_systems"].ends == pytest.approx((slope - half, slope + half))
 
 
 def test_each_draw_has_a_line_of_its_own(runs):
     board = rank(read_systems([runs]), draws=60)
-    study = study_size(board).details
+    result = study_size(board)
     x, slopes, given = np.log10([*SIZES.values()]), [], []
     for siq in board.bars.siq_draws:
         slope, intercept = np.polyfit(x, siq, 1)
         distances = siq - (slope * x + intercept)
         slopes.append(slope)
         given.append(100 + 15 * distances / distances.std())
-    assert study.slope.low == pytest.approx(min(np.percentile(slopes, 2.5), study.slope.value))
+    slope = result.content["line"]["slope"]
+    assert slope.low == pytest.approx(min(np.percentile(slopes, 2.5), slope.value))
     ends = np.percentile(given, [2.5, 97.5], axis=0)
-    for system in study.systems:
-        column = [*SIZES].index(system.system)
-        low, high = min(ends[0, column], system.given_size.value), max(ends[1, column], system.given_size.value)
-        assert system.given_size.ends == pytest.approx((low, high))
+    for row in result.grids[0].rows:
+        column, given_size = [*SIZES].index(row["system"]), row["given_size"]
+        low, high = min(ends[0, column], given_size.value), max(ends[1, column], given_size.value)
+        assert given_size.ends == pytest.approx((low, high))
 
 
 def test_controls_and_systems_of_unknown_size_are_left_out(tmp_path):
@@ -96,10 +98,10 @@ def test_controls_and_systems_of_unknown_size_are_left_out(tmp_path):
     control = {"siq": {"parameters": 1, "system": {"kind": "cascade", "asr": {"control": "gold"}}}}
     write_run(tmp_path / "gold", scores_of(0.95, 9), system="gold", config=control)
     result = study_size(rank(read_systems([runs])), "parameters", {"model-7B": {"parameters": 1e9}})
-    assert result.details.left_out == {"gold": "a control", "model-7b": "unknown size; did you mean model-7B?"}
-    assert len(result.details.systems) == 6 and result.content["left_out"] == result.details.left_out
+    assert result.content["left_out"] == {"gold": "a control", "model-7b": "unknown size; did you mean model-7B?"}
+    assert len(result.grids[0].rows) == 6
     assert any("not on the line: model-7b (unknown size" in note for note in result.grids[0].notes)
-    assert np.isnan(result.details.slope.low), "no draws, no interval"
+    assert np.isnan(result.content["line"]["slope"].low), "no draws, no interval"
 
 
 def test_declared_sizes_come_before_counted_ones(tmp_path, runs):
@@ -117,7 +119,7 @@ def test_declared_sizes_come_before_counted_ones(tmp_path, runs):
 def test_training_compute_is_declared(runs):
     flops = {name: {"training_flops": 1e18 * (n + 1) ** 2} for n, name in enumerate(SIZES)}
     result = study_size(rank(read_systems([runs])), "training_flops", flops)
-    assert {system.size.source for system in result.details.systems} == {"declared"}
+    assert {source for _, source in sizes_of(result).values()} == {"declared"}
     assert "class" not in result.content["systems"][0] and result.content["by"] == "training_flops"
 
 
