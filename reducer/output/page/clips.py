@@ -25,7 +25,7 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import Doc, read_text_rows
 from speechiq.reducer.runs.signs import AnswerSigns, Replies
 from speechiq.reducer.runs.table import Item
-from speechiq.reducer.runs.texts import Answers
+from speechiq.reducer.runs.texts import Answers, response_text
 from speechiq.reducer.scores.levels import LEVELS
 
 MEDIA_TYPES = {
@@ -141,7 +141,7 @@ def _read_texts(tasks: Sequence[TaskRun]) -> tuple[dict[str, Doc], dict[str, dic
             clip = str(row.doc.id)
             docs.setdefault(clip, row.doc)
             if level == "remember":
-                text = TranscriptView(str(row.response), b"", number(row.audio_coverage), number(row.repetition))
+                text = TranscriptView(response_text(row), b"", number(row.audio_coverage), number(row.repetition))
                 written.setdefault(clip, {})[task.system] = text
     return docs, written
 

@@ -19,6 +19,7 @@ from speechiq.reducer.runs.tasks import find_tasks
 from speechiq.reducer.scores.levels import choose_levels
 from speechiq.reducer.stats.estimate import plain
 from tests.commands import succeed
+from tests.records import judge_transcripts
 from tests.reducer.conftest import levels, write_run
 
 pytestmark = pytest.mark.slow
@@ -81,6 +82,14 @@ def test_levels_that_ran_can_be_left_out_of_the_page(two_runs: Path, tmp_path: P
     file = tmp_path / "report.html"
     done = succeed("score", two_runs, "-o", file, "--levels", "remember,understand", "--bootstrap", 0)
     assert "no SIQ: it needs Apply" in file.read_text(encoding="utf-8") and "no questions are shown" not in done.stderr
+
+
+def test_transcripts_whose_meaning_was_judged_are_shown_as_they_were_written(tmp_path: Path):
+    results = write_run(tmp_path, {"remember": {"x": 0.0}})
+    tasks, _ = find_tasks([results])
+    before = read_clips(tasks)
+    judge_transcripts(tmp_path)
+    assert read_clips(tasks) == before
 
 
 @pytest.mark.parametrize("rules", ["english", "basic", "multilingual"])
