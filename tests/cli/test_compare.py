@@ -15,7 +15,7 @@ from speechiq.reducer.scores.suites import read_answers, read_systems
 from speechiq.reducer.studies.unanswerable import find_unanswerable
 from tests.commands import call, print_and_write, refusal, succeed
 from tests.records import edit_rows
-from tests.reducer.conftest import frozen_set, levels, write_run
+from tests.reducer.conftest import frozen_set, levels, write_run, write_skills
 
 succeeding = partial(succeed, "compare", "--bootstrap", "60")
 refused_by = partial(refusal, "compare", "--bootstrap", "60")
@@ -182,14 +182,13 @@ def test_failures_count_over_what_is_compared(three_runs):
         (["good", "bad"], "'good' is not a folder or file; .* siq compare NAME_A NAME_B RUNS"),
         (["org", "bad", "{root}"], "'org' is part of 3 names: .* 'org/bad', 'org/good', 'org/middle'"),
         (["good", "best", "{root}"], "'best' is in no system's name: .* 'org/bad', 'org/good', 'org/middle'"),
+        (["org/godd", "bad", "{root}"], "did you mean org/good\\? "),
         (["{root}", "bad", "{root}"], "has 3 systems .* name one: siq compare NAME_A NAME_B RUNS"),
         (["good", "x" * 300, "{root}"], "is in no system's name"),
         (["good", "bad", "{root}", "--levels", "wer"], "levels 'wer': name some of"),
+        (["good", "bad", "{root}", "--levels", "aply"], "levels 'aply': did you mean apply\\? "),
         (["{root}/nowhere", "bad", "--weights", "magic"], "unknown rule of level weights 'magic'"),
-        (
-            ["{root}/good", "{root}/bad", "--weights", "equal"],
-            "weights equal: they have no effect here",
-        ),
+        (["{root}/good", "{root}/bad", "--weights", "equal"], "weights equal: they have no effect here"),
         (["good", "bad", "{root}/nowhere"], "cannot be read"),
     ],
 )
@@ -247,7 +246,7 @@ def test_without_apply_two_levels_are_compared(tmp_path):
     for name, skill in (("a", 0.9), ("b", 0.1), ("c", 0.5)):
         lacking = {level: of for level, of in levels(skill, clips=12).items() if level != "apply"}
         write_run(tmp_path / "without" / name, lacking, system=name)
-        write_run(tmp_path / "with" / name, levels(skill, clips=12), system=name)
+    write_skills(tmp_path / "with", {"a": 0.9, "b": 0.1, "c": 0.5}, clips=12)
     two = succeeding("a", "b", tmp_path / "without", "--clips", 0)
     assert "by the intervals of remember, understand\n" in two.stdout and " SIQ  " not in two.stdout
     assert "no SIQ: it needs Apply as well as Remember and Understand; " in two.stdout
@@ -273,20 +272,12 @@ def test_no_number_breaks_at_any_width(three_runs, monkeypatch, width):
 
 
 def test_another_column_is_compared(tmp_path):
-    for name, skill in (("a", 0.9), ("b", 0.1)):
-        write_run(tmp_path / name, levels(skill, clips=12), system=name, columns={"remember": {"cer": 0.25}})
+    write_skills(tmp_path, {"a": 0.9, "b": 0.1}, clips=12, columns={"remember": {"cer": 0.25}})
     printed, data = comparing(tmp_path / "a", tmp_path / "b", "--metrics", "remember=cer")
     row = next(line for line in printed.splitlines() if "Remember CER %" in line).split()
     assert row[3:6] == ["25.00", "25.00", "+0.00"]
     assert data["measures"]["remember"]["column"] == "cer" and data["schema"] == "speechiq-comparison"
     assert data["runs"] == [str(tmp_path / "a"), str(tmp_path / "b")] and data["command"].startswith("siq")
-
-
-@pytest.mark.parametrize(
-    "arguments, near", [(["godd", "silence"], "good"), (["good", "bad", "--levels", "aply"], "apply")]
-)
-def test_a_near_miss_of_a_system_or_level_is_suggested(two_runs, arguments, near):
-    assert f"did you mean {near}? " in refusal("compare", *arguments[:2], two_runs, *arguments[2:])
 
 
 def test_the_verdict_and_the_numbers_fit_a_small_terminal(three_runs, monkeypatch):

@@ -33,7 +33,7 @@ succeeding = partial(succeed, "eval")
 refused_by = partial(refusal, "eval")
 siq_eval = partial(call, "eval")
 
-LETTERS = ("letter:A", "letter:B", "letter:C")
+LETTERS = ("letter:A", "letter:B")
 
 
 def test_one_command_runs_scores_and_reports(instant, tmp_path):
@@ -266,29 +266,34 @@ def test_everything_is_checked_before_the_first_run(demo_models, speech_rater, t
 
 @pytest.mark.slow
 def test_a_hub_that_never_answers_ends_the_check_in_one_line(silent_server, tmp_path):
+    impatient = "from speechiq.core.checkpoints import names\nnames.NOTICE_S, names.LIMIT_S = 0.1, 0.5\n"
+    tmp_path.joinpath("sitecustomize.py").write_text(impatient)
     environment = os.environ | {"HF_ENDPOINT": silent_server, "HF_HUB_OFFLINE": "", "no_proxy": "*"}
+    environment |= {"SIQ_CACHE": str(tmp_path)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
     arguments = ("letter:B", "--tasks", "siq_medasr_remember", "--dry-run", "-o", "out")
-    done = run_warm(siq, "eval", *arguments, cwd=tmp_path, env=environment | {"SIQ_CACHE": str(tmp_path)})
+    done = run_warm(siq, "eval", *arguments, cwd=tmp_path, env=environment)
     said = [line for line in done.stderr.splitlines() if not line.startswith("siq: checking")]
     assert done.returncode == 1 and len(said) == 2, done.stderr
     assert said[0].startswith(f"siq: waiting for the hub ({silent_server})") and "HF_HUB_OFFLINE=1" in said[0]
     assert "cannot be loaded and is not in the cache" in said[1] and "--metadata dataset_path=FOLDER" in said[1]
 
 
-def test_controls_run_from_end_to_end(demo_models, tmp_path):
+def test_controls_run_from_end_to_end(tiny_cascade, tmp_path):
     options = ["--limit", "2", "--norms", "demo", "--allow-mismatch", "-o", str(tmp_path)]
+    options += ["--metadata", f"embedder={tiny_cascade.llm}"]
     planned = siq_eval(*LETTERS, *options, "--dry-run")
     first, *lines = planned.stdout.splitlines()
-    assert first.startswith("# 3 systems x 3 tasks: 2 clips, 0.0"), planned.stderr
+    assert first.startswith("# 2 systems x 3 tasks: 2 clips, 0.0"), planned.stderr
     docs = {"apply": 6, "remember": 2, "understand": 2}
     expected = [f"# siq_demo_{level}: {number} docs, 2 clips" for level, number in docs.items()]
-    expected += [f"# {each}: cached: embedder " for each in LETTERS] + ["lm_eval "] * 3
+    expected += [f"# {each}: cached: embedder " for each in LETTERS] + ["lm_eval "] * 2
     assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True)), lines
     assert not list(tmp_path.iterdir())
     done = succeeding(*LETTERS, *options)
     assert {row["system"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]} == set(LETTERS)
     assert "INFO" not in done.stderr and "</html>" in (tmp_path / "report.html").read_text()
-    assert len(list(tmp_path.glob("logs/*.log"))) == 3
+    assert len(list(tmp_path.glob("logs/*.log"))) == 2
     asked = [_clips_of(tmp_path / "letter__B", level) for level in levels(0.5)]
     assert len(asked[0]) == 2 and asked == [asked[0]] * 3, "all levels have the same clips"
 
@@ -309,15 +314,15 @@ def test_any_suite_level_and_limit_ends_with_a_table_a_report_and_a_hint_that_wo
 
 
 def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_path):
-    command = (*LETTERS[:2], "--tasks", "siq_demo_apply", "--limit", 2, "-o", tmp_path)
+    command = ("letter:A", "--tasks", "siq_demo_apply", "--limit", 2, "-o", tmp_path)
     succeeding(*command)
     noisy = succeeding(*command, "--metadata", "condition=white@10dB")
     assert "letter:A [white@10dB]" in noisy.stdout, noisy.stderr
-    assert "also has 2 runs with others" in noisy.stderr
+    assert "also has 1 run with others" in noisy.stderr
     assert f"hint: siq study robustness {tmp_path} shows what" in noisy.stderr
     succeed("study", "robustness", tmp_path)
     again = siq_eval(*command)
-    assert "2 of 2 systems are finished" in again.stderr and "white" not in again.stdout
+    assert "1 of 1 systems are finished" in again.stderr and "white" not in again.stdout
 
 
 def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path, monkeypatch):
@@ -341,15 +346,6 @@ def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_pat
     assert {system["system"] for system in systems} == {tiny_cascade.spec, "letter:B"}
     after = siq_eval(*arguments, "--dry-run")
     assert ": cached: asr 2 of 2 rows, text 12 of 12 rows, embedder 8 of 8 rows\n" in after.stdout, after.stderr
-
-
-def test_ctrl_c_between_runs_is_one_line(instant, tmp_path, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(processes, "run_with_log", stop)
-    done = siq_eval("good", "fair", "-o", tmp_path)
-    assert done.exit_code == 130 and "the same command goes on" in done.stderr
 
 
 def test_a_changed_transcript_file_runs_again(instant, tmp_path, monkeypatch):

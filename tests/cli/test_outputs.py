@@ -23,6 +23,5 @@ def test_only_formats_of_the_command_are_offered(tmp_path):
     assert "end the name in .json" in refusal("compare", "a", "b", "-o", tmp_path / "o.csv")
 
 
-@pytest.mark.parametrize("command", [["score"], ["study", "labels"]])
-def test_a_page_is_not_written_into_a_file_of_another_kind(tmp_path, command):
-    assert "its ending names no format; " in refusal(*command, tmp_path, "-o", tmp_path / "page.pdf")
+def test_a_page_is_not_written_into_a_file_of_another_kind(tmp_path):
+    assert "its ending names no format; " in refusal("study", "labels", tmp_path, "-o", tmp_path / "page.pdf")

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tests.commands import as_json, print_and_write, refusal, succeed
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import levels, write_run, write_skills
 
 succeeding = partial(succeed, "paper", "correlate")
 refused_by = partial(refusal, "paper", "correlate")
@@ -17,9 +17,7 @@ SKILLS = {"good": 0.9, "fair": 0.6, "poor": 0.3, "bad": 0.1, "worst": 0.05}
 
 @pytest.fixture
 def runs(tmp_path):
-    for name, skill in SKILLS.items():
-        write_run(tmp_path / "runs" / name, levels(skill), system=name)
-    return tmp_path / "runs"
+    return write_skills(tmp_path / "runs", SKILLS)
 
 
 def table(folder, text):

@@ -15,7 +15,7 @@ from speechiq.reducer.studies.comparison import compare_scores
 from speechiq.reducer.studies.sample_size import parts_of_siq
 from tests.commands import print_and_write, refusal, siq
 from tests.records import edit_rows
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import levels, write_run, write_skills
 from tests.reducer.judged_runs import graded, write_judged
 
 SKILLS = {"good": 0.9, "middle": 0.6, "bad": 0.1}
@@ -147,9 +147,7 @@ def test_one_system_is_refused(runs):
 
 
 def test_small_pilot_runs_are_refused(tmp_path):
-    for name, skill in SKILLS.items():
-        write_run(tmp_path / name, levels(skill, clips=4), system=name)
-    line = refusal("study", "power", tmp_path)
+    line = refusal("study", "power", write_skills(tmp_path, SKILLS))
     assert line.endswith("4 clips in 4 clusters: too small a pilot run; run at least 5 clips in 2 clusters")
 
 

@@ -14,14 +14,13 @@ from speechiq.reducer.output.published.folder import read_declaration, read_fold
 from speechiq.reducer.output.published.record import ENDING, unpack_rows
 from speechiq.reducer.scores import norms
 from tests.commands import call, refusal, siq
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import levels, write_run, write_skills
 from tests.test_docs import BLOCK, REGISTRY, ROOT
 
 
 @pytest.fixture
 def draft(tmp_path):
-    for name, skill in {"best": 0.9, "middle": 0.5, "worst": 0.1}.items():
-        write_run(tmp_path / "runs" / name, levels(skill), system=name)
+    write_skills(tmp_path / "runs", {"best": 0.9, "middle": 0.5, "worst": 0.1})
     siq("score", tmp_path / "runs", "--save-norms", tmp_path / "draft.json", "--bootstrap", 0)
     return tmp_path / "draft.json"
 

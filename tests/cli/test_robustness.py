@@ -2,20 +2,18 @@
 
 import base64
 import csv
-import io
 import json
 import re
 import zlib
 
 import pytest
 from PIL import Image
-from rich.console import Console
 
-from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.studies.robustness import study_robustness
 from speechiq.tools.screenshots import CHART_SIZE, take_chart
 from tests.commands import succeed
+from tests.reducer.conftest import on_screen
 from tests.reducer.studies.test_robustness import STRENGTHS, write_study
 
 
@@ -41,9 +39,7 @@ def test_tables_name_strengths_losses_slopes_and_crossings(made):
 
 def test_tables_fit_80_columns_without_breaking_a_number(tmp_path):
     _, remember, *_ = study_robustness(find_suites([write_study(tmp_path)], False, ScoringOptions()), draws=100).grids
-    console = Console(width=80, record=True, file=io.StringIO())
-    print_grid(remember, console)
-    lines = console.export_text(clear=False).splitlines()
+    lines = on_screen(remember, 80).splitlines()
     assert all(len(line) <= 80 for line in lines) and not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
     scores, slopes = (
         number for number, line in enumerate(lines) if line.split()[:1] == ["[2]"] and "steady" not in line

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from speechiq.core.files.json_text import add_checksum
 from speechiq.metrics.choice import vote
+from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.texts import AnsweredQuestion
+from speechiq.reducer.stats.grid import Grid
 from speechiq.reducer.studies.unanswerable import SCHEMA, VERSION, write_set
 from tests.records import change_rows, describe
 
@@ -128,6 +132,13 @@ def write_skills(folder: Path, skills: dict[str, float], clips: int = 4, **optio
     for name, skill in skills.items():
         write_run(folder / name, levels(skill, clips=clips), system=name, **options)
     return folder
+
+
+def on_screen(grid: Grid, width: int = 160, explain: bool = True) -> str:
+    """Return what a terminal of a width shows of a table."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    print_grid(grid, console, explain)
+    return console.file.getvalue()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 import speechiq
 from speechiq.reducer.runs.samples import FLAGS
-from tests.commands import siq
+from tests.commands import as_json, siq
 from tests.reducer.conftest import levels, write_run
 
 SYSTEMS = {
@@ -42,9 +41,8 @@ def scoreboard(runs) -> speechiq.Scoreboard:
     return speechiq.rank(speechiq.read_systems(runs))
 
 
-def test_a_ranking_has_the_numbers_of_siq_score(scoreboard, runs):
-    siq("score", "runs", "-o", "siq.json")
-    rows = json.loads(runs.with_name("siq.json").read_text())["systems"]
+def test_a_ranking_has_the_numbers_of_siq_score(scoreboard):
+    rows = as_json("score", "runs")["systems"]
     frame = scoreboard.to_frame()
     assert list(frame.index) == [row["system"] for row in rows] == [BASE, TINY, SPHINX]
     for row, (_, scores) in zip(rows, frame.iterrows(), strict=True):
@@ -93,8 +91,7 @@ def test_samples_have_a_row_for_each_item_of_each_system(scoreboard):
 
 
 def test_a_comparison_has_the_numbers_of_siq_compare(runs):
-    siq("compare", "whisper-base", "sphinx", "runs", "-o", "compared.json")
-    written = json.loads(runs.with_name("compared.json").read_text())
+    written = as_json("compare", "whisper-base", "sphinx", "runs")
     for given in ("runs", [runs], speechiq.read_systems(runs), list(speechiq.read_systems(runs))):
         comparison = speechiq.compare("whisper-base", "sphinx", given)
         frame = comparison.to_frame()

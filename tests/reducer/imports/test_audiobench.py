@@ -43,12 +43,7 @@ def test_words_of_both_kinds_of_rows(tmp_path):
 
 def test_a_judged_answer(tmp_path):
     (row,) = FORM.read([write_answers(tmp_path / "qwen", [ANSWER | {"rate_score": 4.0, "success": 1}])])
-    assert (row.system, row.clip, row.question_id, row.category) == (
-        "qwen",
-        "1",
-        "1",
-        "calls_test",
-    )
+    assert (row.system, row.clip, row.question_id, row.category) == ("qwen", "1", "1", "calls_test")
     assert (row.question, row.key, row.answer, row.score) == ("What barks?", "A dog.", "The dog.", 0.8)
 
 
@@ -127,18 +122,3 @@ def test_two_judges_of_the_same_answers_are_refused(tmp_path):
         [*FORM.read(paths)]
     other = write_answers(tmp_path / "other", [ANSWER], names[1])
     assert len([*FORM.read([paths[0], other])]) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "fits"),
-    [
-        ("calls_test_wer_score.json", {"wer": 0}, True),
-        ("calls_test_qwen2.5_72b_judge_score.json", {}, True),
-        ("mini_string_match_score.json", {}, True),
-        ("calls_test_wer_score.json", [1], False),
-        ("calls_test_bleu_score.json", {}, False),
-        ("calls_test.json", {}, False),
-    ],
-)
-def test_a_log_fits_by_its_name(tmp_path, name, content, fits):
-    assert FORM.fits(write(tmp_path, name, content)) is fits

@@ -10,29 +10,58 @@ from speechiq.reducer.imports.forms import FORMS
 
 MANIFEST = {"audio_filepath": "a.wav", "duration": 1.0, "text": "good day", "pred_text": "good day"}
 SAMPLE = {"doc_id": 0, "target": "good day", "filtered_resps": ["good day"], "wer": 0.0}
-#: Name of a file -> what it contains, and the forms that it fits.
-FILES = {
-    "MODEL_a-b_DATASET_c_d_test.jsonl": (json.dumps(MANIFEST), ["openasr"]),
-    "manifest.jsonl": (json.dumps(MANIFEST), ["nemo"]),
-    "hyp_a": ("utt1 good day", ["kaldi"]),
-    "a.ctm": ("call 1 0.0 0.5 good 0.9", ["ctm"]),
-    "a.stm": ("call 1 anna 0.0 1.5 <o> good day", ["ctm", "stm"]),
-    "samples_asr_2026-11-27T16-19-18.1.jsonl": (json.dumps(SAMPLE), ["lm-eval"]),
-    "20261127_161918_samples_asr.jsonl": (json.dumps(SAMPLE), ["lmms-eval"]),
-    "a-commoneval-test-audio.jsonl": ('{"prompt": "Who?", "response": "I."}', ["voicebench"]),
-    "calls_test_wer_score.json": ('{"wer": 0.0, "sample_wer": [["a", "a", 0.0]]}', ["audiobench"]),
-    "table.csv": ("id,reference,transcript\na,b,c\n", ["table"]),
-    "table.jsonl": ('{"id": "a", "reference": "b", "transcript": "c"}', ["table"]),
-    "empty.jsonl": ("", []),
-    "text.zip": ("PK\x03\x04\x00", []),
-}
+UNTIMED = {"audio_filepath": "a", "text": "b", "pred_text": "c"}
+LEADERBOARD = "MODEL_a-b_DATASET_c_d_test.jsonl"
+KALDI, CTM, STM = "utt1 good day", "call 1 0.0 0.5 good 0.9", "call 1 anna 0.0 1.5 <o> good day"
+RESPONSE = {"prompt": "Who?", "response": "I."}
+#: Name of a file, what it contains, and the forms that it fits.
+FILES = [
+    (LEADERBOARD, MANIFEST, ["openasr"]),
+    (LEADERBOARD, UNTIMED, ["openasr"]),
+    (LEADERBOARD, {"text": "b", "pred_text": "c"}, []),
+    ("manifest.jsonl", MANIFEST, ["nemo"]),
+    ("manifest.json", UNTIMED | {"duration": 1}, ["nemo"]),
+    ("manifest.json", MANIFEST | {"time": 0.1}, ["openasr"]),
+    ("hyp_a", KALDI, ["kaldi"]),
+    ("hyp_a.b.txt", KALDI, ["kaldi"]),
+    ("ref", KALDI, ["kaldi"]),
+    ("text", KALDI, ["kaldi"]),
+    ("text", '{"audio_filepath": "a.wav"}', []),
+    ("notes.txt", KALDI, []),
+    ("hypothesis", KALDI, []),
+    ("ref", "", []),
+    ("a.ctm", f";; by hand\n{CTM}", ["ctm"]),
+    ("hyp_a.ctm", CTM, ["ctm"]),
+    ("a.ctm", KALDI, []),
+    ("a.ctm", ";; nothing", []),
+    ("a.stm", f";; by hand\n{STM}", ["ctm", "stm"]),
+    ("a.STM", STM, ["ctm", "stm"]),
+    ("a.stm", CTM, []),
+    ("a.txt", STM, []),
+    ("samples_asr_2026-11-27T16-19-18.1.jsonl", SAMPLE, ["lm-eval"]),
+    ("results_2026-11-27T16-19-18.1.json", SAMPLE, []),
+    ("20261127_161918_samples_asr.jsonl", SAMPLE, ["lmms-eval"]),
+    ("samples.jsonl", SAMPLE, []),
+    ("a-commoneval-test-audio.jsonl", RESPONSE, ["voicebench"]),
+    ("mine.jsonl", RESPONSE, ["voicebench"]),
+    ("mine.json", RESPONSE, []),
+    ("calls_test_wer_score.json", {"wer": 0.0, "sample_wer": [["a", "a", 0.0]]}, ["audiobench"]),
+    ("calls_test_qwen2.5_72b_judge_score.json", {}, ["audiobench"]),
+    ("mini_string_match_score.json", {}, ["audiobench"]),
+    ("calls_test_wer_score.json", "[1]", []),
+    ("calls_test_bleu_score.json", {}, []),
+    ("calls_test.json", {}, []),
+    ("table.csv", "id,reference,transcript\na,b,c\n", ["table"]),
+    ("table.jsonl", {"id": "a", "reference": "b", "transcript": "c"}, ["table"]),
+    ("empty.jsonl", "", []),
+    ("text.zip", "PK\x03\x04\x00", []),
+]
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_fits_its_own_form(tmp_path, name):
-    content, forms = FILES[name]
+@pytest.mark.parametrize(("name", "content", "forms"), FILES)
+def test_a_file_fits_its_own_form(tmp_path, name, content, forms):
     path = tmp_path / name
-    path.write_text(content, encoding="utf-8")
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     assert [form.name for form in FORMS.values() if form.fits(path)] == forms
 
 

@@ -36,23 +36,14 @@ def test_an_answer_with_options(tmp_path):
     doc = {"id": "clip7", "question": "What barks?", "options": OPTIONS, "duration": 3}
     row = make_row(doc=doc, target="B", filtered_resps=["(B) a dog"], metrics=["acc"], acc=1.0)
     (found,) = read(write(tmp_path, [row], model_name="org/model"))
-    assert (found.system, found.clip, found.question_id, found.category) == (
-        "org/model",
-        "clip7",
-        "0",
-        "spoken_qa",
-    )
+    assert (found.system, found.clip, found.question_id, found.category) == ("org/model", "clip7", "0", "spoken_qa")
     assert (found.question, found.options, found.key, found.answer) == ("What barks?", (*OPTIONS,), "B", "(B) a dog")
     assert found.score is None and found.reference is None and found.duration == 3
 
 
 @pytest.mark.parametrize(
     ("doc", "names"),
-    [
-        ({"id": 7}, ("7", "4")),
-        ({"audio_id": "call", "question_id": "q1"}, ("call", "q1")),
-        ({"id": None}, ("4", "4")),
-    ],
+    [({"id": 7}, ("7", "4")), ({"audio_id": "call", "question_id": "q1"}, ("call", "q1")), ({"id": None}, ("4", "4"))],
 )
 def test_a_question_is_named_by_its_doc_or_its_number(tmp_path, doc, names):
     (found,) = read(write(tmp_path, [make_row(4, doc=doc)]))
@@ -138,12 +129,3 @@ def test_a_file_with_other_columns_is_refused(tmp_path):
         SpeechIQError, match=f"{LM_EVAL_NAME}' line 1: no column 'filtered_resps'; it has doc_id, target; n"
     ):
         read(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "forms"),
-    [(LM_EVAL_NAME, ["lm-eval"]), (LMMS_EVAL_NAME, ["lmms-eval"]), ("samples.jsonl", []), (f"results_{DATE}.json", [])],
-)
-def test_a_file_fits_by_its_name_and_columns(tmp_path, name, forms):
-    path = write(tmp_path, [make_row()], name)
-    assert [form.name for form in (LM_EVAL, LMMS_EVAL) if form.fits(path)] == forms

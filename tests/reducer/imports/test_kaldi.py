@@ -88,21 +88,3 @@ def test_a_folder_without_references_is_refused(tmp_path):
     assert not FORM.fits(tmp_path)
     with pytest.raises(SpeechIQError, match="no pair of references and hypotheses"):
         read(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "fits"),
-    [
-        ("ref", REFERENCE, True),
-        ("text", REFERENCE, True),
-        ("hyp_a.b.txt", REFERENCE, True),
-        ("notes.txt", REFERENCE, False),
-        ("hypothesis", REFERENCE, False),
-        ("text", '{"audio_filepath": "a.wav"}', False),
-        ("hyp_a.ctm", "a 1 0 1 word", False),
-        ("ref", "", False),
-    ],
-)
-def test_a_file_fits_by_its_name_and_first_line(tmp_path, name, content, fits):
-    (path,) = write_each(tmp_path, {name: content})
-    assert FORM.fits(path) is fits

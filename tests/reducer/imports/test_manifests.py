@@ -146,21 +146,6 @@ def test_a_byte_order_mark_is_skipped(tmp_path):
     assert len(read(path)) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "row", "form"),
-    [
-        (NAME, make_row(), "openasr"),
-        (NAME, {"audio_filepath": "a", "text": "b", "pred_text": "c"}, "openasr"),
-        ("m.json", make_row(), "openasr"),
-        ("m.json", {"audio_filepath": "a", "text": "b", "pred_text": "c", "duration": 1}, "nemo"),
-        (NAME, {"text": "b", "pred_text": "c"}, None),
-    ],
-)
-def test_a_manifest_fits_one_of_the_two_forms(tmp_path, name, row, form):
-    path = write(tmp_path, [row], name)
-    assert [fitting.name for fitting in (OPENASR, NEMO) if fitting.fits(path)] == [form] * bool(form)
-
-
 @pytest.mark.parametrize("damaged", ["[1]", '{"text": "a"', "word"])
 def test_a_damaged_line_is_refused_before_any_row_is_read(tmp_path, damaged):
     path = write(tmp_path, [make_row()])

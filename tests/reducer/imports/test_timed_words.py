@@ -111,20 +111,3 @@ def test_without_a_file_named_ref_the_first_has_the_references(tmp_path):
 def test_files_that_are_no_pair_are_refused(tmp_path, files, message):
     with pytest.raises(SpeechIQError, match=message):
         [*CTM.read(write_each(tmp_path, files))]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "forms"),
-    [
-        ("a.stm", REFERENCE, ["ctm", "stm"]),
-        ("a.ctm", WORDS, ["ctm"]),
-        ("a.STM", REFERENCE, ["ctm", "stm"]),
-        ("a.stm", WORDS, []),
-        ("a.ctm", "utt1 good day", []),
-        ("a.ctm", ";; nothing", []),
-        ("a.txt", REFERENCE, []),
-    ],
-)
-def test_a_file_fits_by_its_ending_and_first_line(tmp_path, name, content, forms):
-    (path,) = write_each(tmp_path, {name: content})
-    assert [form.name for form in (CTM, STM) if form.fits(path)] == forms

@@ -91,8 +91,3 @@ def test_a_file_with_other_columns_is_refused(tmp_path):
     assert not FORM.fits(path)
     with pytest.raises(SpeechIQError, match="line 1: no column 'response'; it has prompt; name a file of responses"):
         [*FORM.read([path])]
-
-
-@pytest.mark.parametrize(("name", "fits"), [("mine.jsonl", True), ("mine.json", False)])
-def test_a_file_fits_by_its_ending_and_columns(tmp_path, name, fits):
-    assert FORM.fits(write(tmp_path, [make_row()], name)) is fits

@@ -23,7 +23,7 @@ from speechiq.reducer.scores.ranking import rank
 from speechiq.reducer.scores.scale import calibrate, score
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.scores.suites import read_systems
-from tests.commands import refusal, siq
+from tests.commands import siq
 from tests.reducer.conftest import levels, write_run
 
 TASKS = ["siq_remember", "siq_understand", "siq_apply"]
@@ -233,6 +233,3 @@ def test_the_command_writes_every_kind_of_file(two_runs):
     assert sorted(path.name for path in (two_runs / "siq").iterdir()) == ["=..__b__input&_%", "bad", "good"]
     (results,) = (two_runs / "siq" / "good").glob("results_*")
     assert read(results)["groups"]["siq"]["siq_stderr,none"] > 0
-    kept = {file: file.read_text() for file in files.values()}
-    assert "add --force" in refusal("score", two_runs, *options)
-    assert {file: file.read_text() for file in kept} == kept

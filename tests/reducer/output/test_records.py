@@ -13,7 +13,7 @@ import pytest
 
 from speechiq.reducer import LEVELS
 from tests.commands import as_json, siq
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import write_skills
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "scores.md").read_text(encoding="utf-8")
 
@@ -26,8 +26,7 @@ def table(heading: str) -> list[str]:
 
 @pytest.fixture
 def written(tmp_path: Path) -> tuple[dict, list[dict]]:
-    for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.1)):
-        write_run(tmp_path / name, levels(skill), system=name, lm_eval_version="0.4.13")
+    write_skills(tmp_path, {"a": 0.9, "b": 0.5, "c": 0.1}, lm_eval_version="0.4.13")
     files = tmp_path / "siq.json", tmp_path / "siq.csv"
     siq("score", tmp_path, "-o", files[0], "-o", files[1], "--group-by", "dataset")
     return json.loads(files[0].read_text()), list(csv.DictReader(files[1].read_text().splitlines()))

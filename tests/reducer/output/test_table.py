@@ -8,16 +8,15 @@ import json
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from speechiq.reducer import System, as_grid, as_json, rank
 from speechiq.reducer.output.publish import as_csv
 from speechiq.reducer.output.scoreboard_records import csv_rows
-from speechiq.reducer.output.terminal import print_grid
 from speechiq.reducer.runs.table import Table
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import Weighting
 from speechiq.reducer.stats.grid import flatten
+from tests.reducer.conftest import on_screen
 
 HOSTILE = ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "[red]markup[/red]", 'comma, "quote"']
 
@@ -41,14 +40,8 @@ def board_of(*names: str, rule: str = "inverse-std", draws: int = 0, **flags: li
     return rank(flagged, rule=Weighting(rule), draws=draws)
 
 
-def screen(board, width: int = 160) -> str:
-    console = Console(file=io.StringIO(), width=width)
-    print_grid(as_grid(board), console)
-    return console.file.getvalue()
-
-
 def test_table_shows_what_people_read():
-    text = screen(board_of("best", "middle", "worst", rule="inverse-variance"))
+    text = on_screen(as_grid(board_of("best", "middle", "worst", rule="inverse-variance")))
     assert "WER %" in text and "sim. %" in text and "acc. %" in text
     assert text.index("best") < text.index("middle") < text.index("worst")
     best = next(line for line in text.splitlines() if "best" in line)
@@ -97,7 +90,7 @@ NAMES = (
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_name_and_no_number_breaks_at_any_width(width):
     board = board_of(*NAMES, draws=60, unparsed=[1, 0, 0, 0, 0, 0, 0], none_of_the_above=[1, 1, 1, 0, 0, 0, 0])
-    text = screen(board, width)
+    text = on_screen(as_grid(board), width)
     assert "\N{HORIZONTAL ELLIPSIS}" not in text and all(name in text for name in NAMES)
     assert all(len(line) <= width or any(name in line for name in NAMES) for line in text.splitlines())
     words = text.split()
@@ -108,4 +101,4 @@ def test_no_name_and_no_number_breaks_at_any_width(width):
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_wide_table_is_keyed_only_where_it_must_be(width):
-    assert "[1]" not in screen(board_of("a", "b", "c"), width)
+    assert "[1]" not in on_screen(as_grid(board_of("a", "b", "c")), width)

@@ -11,6 +11,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.samples import read_text_rows
 from speechiq.reducer.runs.texts import AnswerVote
 from speechiq.reducer.scores.suites import read_answers
+from tests.records import edit_rows
 from tests.reducer.conftest import write_answers
 
 
@@ -19,12 +20,6 @@ def refusal(*runs: Path) -> str:
         read_answers(runs)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def change_rows(results: Path, change) -> None:
-    (path,) = results.parent.glob("samples_*")
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    path.write_text("".join(json.dumps(change(row)) + "\n" for row in rows))
 
 
 def test_votes_questions_and_controls(tmp_path):
@@ -54,16 +49,17 @@ def test_votes_questions_and_controls(tmp_path):
     ids=str,
 )
 def test_a_row_without_a_vote_is_refused(tmp_path, change):
-    change_rows(write_answers(tmp_path, "s", {"q1": "AAAAA"}), lambda row: row | change)
+    write_answers(tmp_path, "s", {"q1": "AAAAA"})
+    edit_rows(tmp_path, lambda row: row | change)
     assert "line 1 needs id, question_id" in refusal(tmp_path) and "rerun this task" in refusal(tmp_path)
 
 
 def test_systems_that_were_not_asked_the_same_are_refused(tmp_path):
     write_answers(tmp_path / "a", "a", {"q1": "AAAAA", "q2": "AAAAA"})
-    one = write_answers(tmp_path / "b", "b", {"q1": "AAAAA"})
+    write_answers(tmp_path / "b", "b", {"q1": "AAAAA"})
     assert refusal(tmp_path).startswith("system 'b' did not answer 1 of 2 questions, such as clip 'clip' question 'q2'")
     write_answers(tmp_path / "b", "b", {"q1": "AAAAA", "q2": "AAAAA"})
-    change_rows(one, lambda row: row | {"doc": row["doc"] | {"options": ["four", "three", "two", "one"]}})
+    edit_rows(tmp_path / "b", lambda row: row["doc"].update(options=["four", "three", "two", "one"]))
     assert "line 1: clip 'clip' question 'q1' differs from another system's run in its wording" in refusal(tmp_path)
 
 
@@ -87,15 +83,12 @@ def test_runs_without_apply(two_runs):
     [
         ({"audio": {"duration": 10**400}}, "cannot be used: it contains a number of 401 digits"),
         ({"audio": json.loads("[" * 90 + "]" * 90)}, "cannot be used: it is nested more than 64 deep"),
-        (
-            {"id": None},
-            "needs an object doc with an id (Expected `int | float | str`, got `null` - at `$.doc.id`)",
-        ),
+        ({"id": None}, "needs an object doc with an id (Expected `int | float | str`, got `null` - at `$.doc.id`)"),
     ],
 )
 def test_rows_that_nothing_can_use_are_refused_by_line(tmp_path, doc, told):
-    results = write_answers(tmp_path, "s", {"q1": "AAAAA"})
-    change_rows(results, lambda row: row | {"doc": row["doc"] | doc})
+    write_answers(tmp_path, "s", {"q1": "AAAAA"})
+    edit_rows(tmp_path, lambda row: row["doc"].update(doc))
     (path,) = tmp_path.glob("samples_*.jsonl")
     with pytest.raises(SpeechIQError) as caught:
         list(read_text_rows(path))

@@ -80,7 +80,4 @@ def test_a_real_run(tmp_path, output):
 
     (system,) = runs = read_systems([tmp_path / "out"])
     assert system.name == "org/asr+org/llm" and runs.warnings == []
-    assert system.scores == {
-        "remember": {("a",): -0.5},
-        "apply": {("a", "q0"): 0.0, ("a", "q1"): 0.5},
-    }
+    assert system.scores == {"remember": {("a",): -0.5}, "apply": {("a", "q0"): 0.0, ("a", "q1"): 0.5}}

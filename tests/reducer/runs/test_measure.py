@@ -49,10 +49,7 @@ def test_a_task_without_a_category_is_its_own():
         (with_measure(range="all"), r"metadata\.measure\.range: 'all' is not valid .*; write the lowest and the"),
         (with_measure(column=""), r"metadata\.measure\.column: '' is not a name that prints; name the column"),
         (with_measure(unit=5), r"metadata\.measure\.unit: 5 is not valid .*; write the heading of the score"),
-        (
-            with_measure(colour="red"),
-            r"metadata\.measure: .* \(Object contains unknown field `colour`\)",
-        ),
+        (with_measure(colour="red"), r"metadata\.measure: .* \(Object contains unknown field `colour`\)"),
         (
             with_measure(alternatives={"hit": {"unit": "hit. %", "chance": -1}}),
             r"metadata\.measure\.alternatives\.hit\.chance: -1\.0 is outside the range 0 to 1",

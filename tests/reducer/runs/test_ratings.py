@@ -170,10 +170,7 @@ TEN = "".join(f"Q{n},a,1,1,1,1\n" for n in range(10))
         (LONG + "Q,a,1,,ana\n", "line 2: score is '', not a number"),
         (WIDE + "Q,a,1,1,two,\n", "line 2: person_2 is 'two', not a number; write one, or leave the field empty"),
         (LONG + "Q,a,1,1,ana\nQ,a,1,2,ana\n", "line 3: 'ana' scored this answer in an earlier row"),
-        (
-            WIDE + "Q,a,1,1,,\nQ,a,1,1,,\n",
-            "line 3: 'person_1' scored this answer in an earlier row; delete one row",
-        ),
+        (WIDE + "Q,a,1,1,,\nQ,a,1,1,,\n", "line 3: 'person_1' scored this answer in an earlier row; delete one row"),
         (LONG + "Q,a,1,1,ana\nQ,a,2,1,ben\n", "line 3: the judge gave 2 here and 1 in another row of this answer"),
         (LONG + "Q,a,1,1,judge\n", "line 2: person is 'judge'"),
         (LONG + "Q,a,1,1,ana\n", "1 answer with a score of the judge and of a person; score at least 10"),

@@ -12,7 +12,7 @@ from speechiq.reducer.runs.results_file import read_results, tasks_of
 from speechiq.reducer.runs.run_record import RunRecord, read_run_record
 from tests.commands import print_and_write, refusal, siq, succeed
 from tests.records import describe
-from tests.reducer.conftest import levels, write_run, write_skills
+from tests.reducer.conftest import change_results, levels, write_run, write_skills
 
 CONFIG = {
     "model": "hf-audio",
@@ -86,16 +86,14 @@ def runs(tmp_path):
     return tmp_path / "runs"
 
 
-def test_speeds_have_a_table_and_a_key_on_request(runs, tmp_path):
-    out = tmp_path / "out.json"
-    plain = succeed("score", runs)
-    done = succeed("score", runs, "--speed", "-o", out)
-    assert "RTFx" not in plain.stdout and done.stdout.startswith(plain.stdout) and "20.1" in done.stdout
-    embedding, speed = json.loads(out.read_text())["speeds"]
+def test_speeds_have_a_table_and_a_key_on_request(runs):
+    plain, (printed, content) = siq("score", runs), print_and_write("score", runs, "--speed")
+    assert "RTFx" not in plain and printed.startswith(plain) and "20.1" in printed
+    embedding, speed = content["speeds"]
     assert (speed["system"], speed["work"], speed["rtfx"]) == ("good", "transcribing", 20.1)
     assert (speed["device"], speed["batch_size"]) == ("cpu", "auto")
     assert (embedding["work"], embedding["work_seconds"], embedding["rtfx"]) == ("embedding", 3.5, None)
-    rows = {line.split()[1]: line.split()[2:] for line in done.stdout.splitlines() if line.split()[:1] == ["good"]}
+    rows = {line.split()[1]: line.split()[2:] for line in printed.splitlines() if line.split()[:1] == ["good"]}
     assert rows["embedding"] == ["3.5", "cpu", "auto"]
 
 
@@ -136,21 +134,19 @@ def test_work_for_a_purpose_is_apart_from_the_other_work_of_an_engine():
     assert speeds["answering"]["audio_seconds"] == pytest.approx(8)
 
 
-def test_replies_that_end_at_the_limit_are_said_below_the_table_and_in_the_files(runs, tmp_path):
+def test_replies_that_end_at_the_limit_are_said_below_the_table_and_in_the_files(runs):
     written = {"written": 40, "at_limit": 12}
     write_run(runs / "cut", levels(0.5), system="cut", config={"siq": {"replies": written}})
-    (file,) = (runs / "cut").glob("results_*.json")
-    content = json.loads(file.read_text())
-    for task, tokens in {"demo_1": 64, "demo_2": 256}.items():
-        content["configs"][task]["generation_kwargs"] = {"max_gen_toks": tokens}
-    file.write_text(json.dumps(content))
-    out = tmp_path / "out.json"
-    done = succeed("score", runs, "-o", out)
-    assert "12 of 40 replies of cut end at the limit of 64 or 256 tokens; raise it with --gen_kwargs" in " ".join(
-        done.stdout.split()
-    )
-    cut = {"system": "cut", "replies": 40, "at_limit": 12, "limits": [64, 256]}
-    assert json.loads(out.read_text())["cut_replies"] == [cut]
+
+    def limit(content):
+        for task, tokens in {"demo_1": 64, "demo_2": 256}.items():
+            content["configs"][task]["generation_kwargs"] = {"max_gen_toks": tokens}
+
+    change_results(*(runs / "cut").glob("results_*.json"), limit)
+    printed, content = print_and_write("score", runs)
+    said = "12 of 40 replies of cut end at the limit of 64 or 256 tokens; raise it with --gen_kwargs"
+    assert said in " ".join(printed.split())
+    assert content["cut_replies"] == [{"system": "cut", "replies": 40, "at_limit": 12, "limits": [64, 256]}]
 
 
 @pytest.fixture

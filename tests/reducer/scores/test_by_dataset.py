@@ -12,7 +12,7 @@ import pytest
 from speechiq.reducer import align, macro_average, rank, rank_by_dataset, read_systems
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.scores.ranking import split_datasets
-from tests.commands import refusal, siq, succeed
+from tests.commands import as_json, print_and_write, refusal, siq, succeed
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"one": 0.9, "two": 0.5, "three": 0.1}
@@ -30,18 +30,19 @@ def renamed(scores: dict, dataset: str) -> dict:
     }
 
 
+def write_set(folder: Path, name: str, dataset: str, clips: int, skill: float, date: float = 1.0) -> None:
+    """Write the run of a system on one data set."""
+    scores = renamed(levels(skill, clips=clips), dataset)
+    metadata = {level: {"dataset": dataset} for level in scores}
+    write_run(folder / name / dataset, scores, name, date, dataset, metadata=metadata)
+
+
 @pytest.fixture
 def two_sets(tmp_path: Path) -> Path:
     """Three systems on a set of 12 clips and on one of 4, on which the order is another."""
     for name, skill in SKILLS.items():
-        for dataset, clips, ability in (("large", 12, skill), ("small", 4, 1 - skill)):
-            write_run(
-                tmp_path / name / dataset,
-                renamed(levels(ability, clips=clips), dataset),
-                system=name,
-                tasks=dataset,
-                metadata={key: {"dataset": dataset} for key in levels(0.5)},
-            )
+        write_set(tmp_path, name, "large", 12, skill)
+        write_set(tmp_path, name, "small", 4, 1 - skill)
     return tmp_path
 
 
@@ -114,10 +115,8 @@ def test_tables_json_and_csv_agree(two_sets):
 
 
 def test_two_systems_have_raw_means_alone(two_sets):
-    out = two_sets / "siq.json"
-    succeed("score", two_sets / "one", two_sets / "two", "--group-by", "dataset", "-o", out)
-    data = json.loads(out.read_text())
-    assert all(row["siq"] is None and row["categories"]["apply"]["score"] >= 0 for row in data["macro_average"])
+    rows = as_json("score", two_sets / "one", two_sets / "two", "--group-by", "dataset")["macro_average"]
+    assert all(row["siq"] is None and row["categories"]["apply"]["score"] >= 0 for row in rows)
 
 
 def test_a_set_without_apply_leaves_the_mean_of_the_other_levels(two_sets):
@@ -135,14 +134,7 @@ def test_norms_have_one_scale_for_all_sets(two_sets):
 
 def test_a_set_that_cannot_be_scored_is_named(two_sets):
     for name in SKILLS:
-        write_run(
-            two_sets / name / "small",
-            renamed(levels(0.5, clips=4), "small"),
-            system=name,
-            tasks="small",
-            date=5.0,
-            metadata={key: {"dataset": "small"} for key in levels(0.5)},
-        )
+        write_set(two_sets, name, "small", 4, 0.5, date=5.0)
     refused = refusal("score", two_sets, "--group-by", "dataset")
     assert refused.startswith("data set 'small': no SIQ: level remember: all 3 systems have the same score")
 
@@ -158,9 +150,9 @@ def test_every_item_is_in_one_set(two_sets):
 def test_a_suite_without_a_scale_averages_each_category_over_the_sets_that_have_it(two_sets):
     describe_tasks(two_sets, lambda name: {"suite": "mine"})
     leave_out_apply(two_sets)
-    out = two_sets / "mine.json"
-    assert "Suite mine macro-average" in siq("score", two_sets, "--group-by", "dataset", "--bootstrap", "0", "-o", out)
-    content = json.loads(out.read_text())["suites"]["mine"]
+    printed, content = print_and_write("score", two_sets, "--group-by", "dataset", "--bootstrap", 0)
+    assert "Suite mine macro-average" in printed
+    content = content["suites"]["mine"]
     sets = {dataset: {row["system"]: row for row in of["systems"]} for dataset, of in content["by_dataset"].items()}
     for row in content["macro_average"]:
         assert set(row["categories"]) == {"remember", "understand", "apply"} and row["mean_rank"] >= 1
@@ -171,6 +163,5 @@ def test_a_suite_without_a_scale_averages_each_category_over_the_sets_that_have_
 
 def test_categories_of_one_set_each_have_no_macro_average(two_sets):
     describe_tasks(two_sets, lambda name: {"suite": "mine", "category": name})
-    out = two_sets / "mine.json"
-    succeed("score", two_sets, "--group-by", "dataset", "--bootstrap", "0", "-o", out)
-    assert json.loads(out.read_text())["suites"]["mine"]["macro_average"] is None
+    content = as_json("score", two_sets, "--group-by", "dataset", "--bootstrap", 0)
+    assert content["suites"]["mine"]["macro_average"] is None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import read_systems
-from tests.commands import refusal, siq
+from tests.commands import as_json, print_and_write, refusal, siq
 from tests.reducer.conftest import write_run
 from tests.reducer.scores.test_by_dataset import renamed
 
@@ -45,16 +43,12 @@ def runs(tmp_path):
     return tmp_path / "runs"
 
 
-def test_each_language_has_a_table_and_units_are_not_mixed(runs, tmp_path):
-    text = siq("score", runs, "--output", tmp_path / "scores.json")
+def test_each_language_has_a_table_and_units_are_not_mixed(runs):
+    text, tables = print_and_write("score", runs)
     for language in ("de", "en", "zh"):
         assert f"Speech IQ: {language}" in text
-    tables = json.loads((tmp_path / "scores.json").read_text())
     assert set(tables["languages"]) == {
-        "Speech IQ by language",
-        "Remember by language",
-        "Understand by language",
-        "Apply by language",
+        f"{name} by language" for name in ("Speech IQ", "Remember", "Understand", "Apply")
     }
     remember = {row["system"]: row for row in tables["languages"]["Remember by language"]}
     assert {"de", "en"} <= remember["one"].keys() and "zh" not in remember["one"]
@@ -64,9 +58,8 @@ def test_each_language_has_a_table_and_units_are_not_mixed(runs, tmp_path):
         assert "Small test set (" in table and ("intervals of SIQ" in table) is (name == "Speech IQ by language")
 
 
-def test_the_gap_to_english_is_paired_by_passage(runs, tmp_path):
-    siq("score", runs, "--output", tmp_path / "scores.json")
-    content = json.loads((tmp_path / "scores.json").read_text())["languages"]
+def test_the_gap_to_english_is_paired_by_passage(runs):
+    content = as_json("score", runs)["languages"]
     for row in content["Remember by language"]:
         assert row["de_gap"] == pytest.approx(0.1) and row["de_gap_low"] == pytest.approx(0.1)
         assert row["de_p"] < 0.01 and row["worst"] == "worst: de"
@@ -90,9 +83,9 @@ def test_clips_of_other_passages_have_no_gap(runs):
     assert "de shares no passage with en" in text and "minus en: the mean over the clips" in text
 
 
-def test_one_language_is_scored_as_before(runs, tmp_path):
-    alone = siq("score", *sorted(runs.glob("*/de")), "--output", tmp_path / "scores.json")
-    assert "Speech IQ by" not in alone and "languages" not in json.loads((tmp_path / "scores.json").read_text())
+def test_one_language_is_scored_as_before(runs):
+    alone, content = print_and_write("score", *sorted(runs.glob("*/de")))
+    assert "Speech IQ by" not in alone and "languages" not in content
 
 
 def test_languages_have_no_common_scale(runs, tmp_path):

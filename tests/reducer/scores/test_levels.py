@@ -12,7 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.reducer import LEVELS, rank, read_systems
 from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.levels import choose_levels
-from tests.commands import refusal, siq, succeed
+from tests.commands import as_json, refusal, siq, succeed
 from tests.records import change_rows, edit_rows
 from tests.reducer.conftest import levels, write_run
 
@@ -76,9 +76,8 @@ def test_stored_answers_are_scored_by_all_and_by_any_right_answer(runs):
     edit_rows(runs, give_letters, "samples_demo_2_*.jsonl")
     shares = {}
     for column in ("acc_all", "acc_any"):
-        out = runs / f"{column}.json"
-        succeed("score", runs, "--metrics", f"apply={column}", "-o", out)
-        shares[column] = [row["categories"]["apply"]["score"] for row in json.loads(out.read_text())["systems"]]
+        found = as_json("score", runs, "--metrics", f"apply={column}")["systems"]
+        shares[column] = [row["categories"]["apply"]["score"] for row in found]
     assert shares == {"acc_all": pytest.approx([1 / 3] * 3), "acc_any": [1.0] * 3}
 
 
@@ -104,11 +103,7 @@ def test_norms_keep_to_their_measure(runs):
 @pytest.mark.parametrize(
     ("measures", "asked", "message"),
     [
-        (
-            ["remember=wer_basc"],
-            None,
-            "unknown column 'wer_basc'; did you mean wer_basic? known are wer, wer_basic",
-        ),
+        (["remember=wer_basc"], None, "unknown column 'wer_basc'; did you mean wer_basic? known are wer, wer_basic"),
         (["rember=wer"], None, "unknown level 'rember'; did you mean remember?"),
         (["apply"], None, "no LEVEL=COLUMN; write one such as apply=acc"),
         (["acc_strict"], None, "no LEVEL=COLUMN; write one such as apply=acc_strict"),

@@ -21,7 +21,7 @@ from speechiq.reducer.scores import norms
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.scale import CORRELATION, FEWEST_CORRELATED, Weighting
 from speechiq.reducer.studies import unanswerable as sets
-from tests.commands import refusal, siq, succeed
+from tests.commands import print_and_write, refusal, siq, succeed
 from tests.reducer.conftest import frozen_set, levels, write_run, write_skills
 
 RULES = [
@@ -151,12 +151,7 @@ def test_clips_that_all_lack_are_scored_without_them(tmp_path, built):
     z = (x - built.levels["remember"].mean) / built.levels["remember"].std
     assert ranking.z["remember"][0] == pytest.approx(z, abs=1e-12)
     texts = " ".join(data["mismatches"])
-    assert data["norms"]["match"] == {
-        "clips": False,
-        "task versions": True,
-        "normalizer": True,
-        "embedder": True,
-    }
+    assert data["norms"]["match"] == {"clips": False, "task versions": True, "normalizer": True, "embedder": True}
     assert "2 of 12 items of norms 'pool' are not in system 'new'" in texts
     assert "1 of 11 items of system 'new' are not in norms 'pool', such as clip 'demo/0' question 'mine'" in texts
     assert any("2 of 12" in str(row["mismatches"]) for row in csv_rows(ranking))
@@ -240,7 +235,6 @@ UNFIT = {
     "missing field": (lambda content: content.pop("rule"), "missing required field `rule`"),
     "wrong type": (change("levels", "apply", "mean", value="0.5"), "Expected `float`, got `str`"),
     "not finite": (change("levels", "apply", "mean", value=math.inf), "is not JSON"),
-    "a NaN": (change("levels", "apply", "clips", "demo/0", value=math.nan), "is not JSON"),
     "no spread": (change("levels", "apply", "std", value=0.0), "that are not possible"),
     "negative weight": (change("levels", "apply", "clips", "demo/0", value=-0.5), "that are not possible"),
     "no clips": (change("levels", "remember", "clips", value={}), "that are not possible"),
@@ -275,7 +269,6 @@ def test_content_that_no_pool_leaves_is_refused_even_with_a_fitting_hash(tmp_pat
     ("edit", "message"),
     [
         (lambda text: text.replace('"weight": 0.', '"weight": 0.1', 1), "was changed after it was made"),
-        (lambda text: text.replace("middle", "muddle"), "was changed after it was made"),
         (lambda text: text.replace('"version": 1', '"version": 2', 1), "has version 2 of speechiq-norms"),
         (lambda text: text.replace("speechiq-norms", "other"), "is not a speechiq-norms file"),
         (lambda text: text[:-20], "is not JSON"),
@@ -338,12 +331,11 @@ def test_norms_without_an_edition_or_of_few_systems_are_not_frozen(built, label,
 def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
     write_skills(tmp_path / "pool", SKILLS)
     left = [frozen_set(tmp_path / f"{q}.json", ("demo/0", f"demo/0#{q}")) for q in (0, 1)]
-    file, out = tmp_path / "norms.json", tmp_path / "siq.json"
-
+    file = tmp_path / "norms.json"
     made = succeed("score", tmp_path / "pool", "--save-norms", file, "--exclude", left[0])
     assert f"on 4 clips, without 1 question of set {sets.read_confirmed(left[0]).sha256[:12]}" in made.stderr
-    same = siq("score", tmp_path / "pool" / "best", "--norms", file, "--exclude", left[0], "-o", out, "--explain")
-    data = json.loads(out.read_text())
+    best = tmp_path / "pool" / "best"
+    same, data = print_and_write("score", best, "--norms", file, "--exclude", left[0], "--explain")
     assert data["excluded"] == 1 and data["mismatches"] == []
     assert data["excluded_set"] == norms.read_norms(file).excluded == sets.read_confirmed(left[0]).sha256
     short = data["excluded_set"][:12]
@@ -352,12 +344,12 @@ def test_norms_that_leave_a_set_out_want_scores_that_do(tmp_path):
         ([], "no set"),
         (["--exclude", left[1]], f"set {sets.read_confirmed(left[1]).sha256[:12]}"),
     ):
-        refused = refusal("score", tmp_path / "pool" / "best", "--norms", file, *others)
+        refused = refusal("score", best, "--norms", file, *others)
         assert refused.startswith(
             f"level apply: --exclude left out {left_out} of system 'best' and set {short} of norms 'norms'; "
         )
         assert f"; give --exclude with set {short}, or build the norms with" in refused
     succeed("score", tmp_path / "pool", "--save-norms", tmp_path / "whole.json")
-    refused = refusal("score", tmp_path / "pool" / "best", "--norms", tmp_path / "whole.json", "--exclude", left[0])
+    refused = refusal("score", best, "--norms", tmp_path / "whole.json", "--exclude", left[0])
     assert f"; leave --exclude out, or build the norms with --exclude set {short}, or " in refused
-    assert siq("score", tmp_path / "pool" / "best", "--norms", file, "--allow-mismatch").count("≠") == 2
+    assert siq("score", best, "--norms", file, "--allow-mismatch").count("≠") == 2

@@ -21,7 +21,7 @@ from speechiq.reducer.output.scoreboard_records import csv_rows, rows_of
 from speechiq.reducer.scores import norms
 from speechiq.reducer.stats.contrast import separates
 from speechiq.reducer.stats.grid import flatten
-from tests.commands import refusal, siq, succeed
+from tests.commands import print_and_write, refusal, siq, succeed
 from tests.reducer.conftest import levels, write_run, write_skills
 
 TWO = "no SIQ and no Z: of two systems, one always has Z +1 and the other Z -1"
@@ -120,10 +120,9 @@ def test_levels_are_chosen(tmp_path):
 def test_a_part_of_the_tasks_is_reported(tmp_path):
     limited = {"demo_0": {"original": 14, "effective": 8}, "demo_2": {"original": 42, "effective": 24}}
     write_skills(tmp_path, {"a": 0.9, "b": 0.5, "c": 0.1}, clips=8, **{"n-samples": limited})
-    shown = siq("score", tmp_path, "-o", tmp_path / "siq.json", "--explain")
+    shown, data = print_and_write("score", tmp_path, "--explain")
     assert "8 clips, 24 questions" in shown
     assert "a part of the tasks was asked (--limit): Remember 8 of 14 clips, Apply 24 of 42 questions" in shown
-    data = json.loads((tmp_path / "siq.json").read_text())
     assert data["limited"] == {
         "remember": {"evaluated": 8, "available": 14},
         "apply": {"evaluated": 24, "available": 42},
@@ -145,8 +144,8 @@ def test_draws_left_out_are_reported(tmp_path):
         scores = levels(skill, clips=3)
         scores["understand"] = dict.fromkeys(scores["understand"], 0.5) | {"demo/0": skill, "demo/1": skill}
         write_run(tmp_path / f"s{number}", scores, system=f"s{number}")
-    shown = siq("score", tmp_path, "-o", tmp_path / "siq.json", "--explain")
-    left_out = json.loads((tmp_path / "siq.json").read_text())["bootstrap"]["left_out"]
+    shown, content = print_and_write("score", tmp_path, "--explain")
+    left_out = content["bootstrap"]["left_out"]
     assert left_out and f"seed 0, {left_out} of them left out: no clip in them separates the systems" in shown
 
 

@@ -13,16 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer import (
-    LEVELS,
-    ScoreMatrix,
-    System,
-    align,
-    calibrate,
-    combine,
-    competition_ranks,
-    score,
-)
+from speechiq.reducer import LEVELS, ScoreMatrix, System, align, calibrate, combine, competition_ranks, score
 from speechiq.reducer.scores.scale import Weighting, correlate_levels, discrimination, share_out
 
 Table = dict[str, list[list[float]]]
@@ -147,13 +138,6 @@ def test_table_2_of_the_paper():
     assert np.abs(combine(z, whole) - printed).max() < 0.76, "the fit's weights sum to 0.9981, those of a rule to 1"
 
 
-def test_the_rules_weigh_a_quiet_level_more():
-    spread = {"remember": 0.5, "apply": 0.25}
-    assert share_out(spread, "inverse-std")["apply"] == pytest.approx(2 / 3, abs=1e-5)
-    assert share_out(spread, "inverse-variance")["apply"] == pytest.approx(4 / 5, abs=1e-5)
-    assert share_out(spread, "equal") == {"remember": 0.5, "apply": 0.5}
-
-
 def test_weights_of_ones_own_are_a_rule():
     pool = as_pool({level: [[0.0, 0.2], [1.0, 0.9], [0.5, 0.1]] for level in LEVELS})
     assert [of.weight for of in calibrate(pool, Weighting("1, 2,1")).levels.values()] == [0.25, 0.5, 0.25]
@@ -219,10 +203,7 @@ NO_NUMBER = "system 's1', level apply, clip 'a' question 'q': the score is"
     [
         ([], "at least two, got 1 \\('s0'\\)"),
         *(([without(level)], f"system 's1' has no {level} scores") for level in LEVELS),
-        (
-            [TWO | {"remember": {("a",): 0.0, ("b",): 0.0}}],
-            "level remember: 1 of 2 items.*clip 'b'.*missing in 's0':",
-        ),
+        ([TWO | {"remember": {("a",): 0.0, ("b",): 0.0}}], "level remember: 1 of 2 items.*clip 'b'.*missing in 's0':"),
         ([TWO | {"apply": {("a", "other"): 0.0}}], "level apply: 2 of 2 items.*clip 'a' question 'other'"),
         *(
             ([TWO | {"apply": {("a", "q"): value}}], f"{NO_NUMBER} {value}")
@@ -237,11 +218,7 @@ def test_systems_that_cannot_be_scored_together(others, message):
 
 @pytest.mark.parametrize(
     "rows",
-    [
-        [[0.1, 0.7]] * 3,
-        [[0.0, 0.0]] * 3,
-        [[0.1, 0.3, 0.7], [0.3, 0.7, 0.1], [0.7, 0.1, 0.3]],
-    ],
+    [[[0.1, 0.7]] * 3, [[0.0, 0.0]] * 3, [[0.1, 0.3, 0.7], [0.3, 0.7, 0.1], [0.7, 0.1, 0.3]]],
     ids=["alike", "all zero", "alike on average"],
 )
 def test_all_tie(rows):

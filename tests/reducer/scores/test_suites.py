@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import refusal, siq
+from tests.commands import as_json, print_and_write, refusal, siq
 from tests.conftest import run
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import write_skills
 from tests.warm import lm_eval, run_warm
 
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parents[3] / "docs" / "tutorials" / "new_suite.md"
-LLM = "demo:SmolLM2-135M-Instruct"
-SYSTEMS = (f"gold+{LLM}", f"silence+{LLM}", "letter:A")
+SYSTEMS = ("gold", "silence")
 FILES = {
     "python": ["keywords/missed.py"],
     "yaml": ["keywords/keywords_names.yaml", "keywords/keywords_numbers.yaml"],
@@ -45,8 +44,8 @@ def installed(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def keywords(installed, tmp_path_factory, demo_models) -> Path:
-    """Runs of three systems on the installed suite, which no file of this package names."""
+def keywords(installed, tmp_path_factory) -> Path:
+    """Runs of two systems on the installed suite, which no file of this package names."""
     runs = tmp_path_factory.mktemp("runs")
     places = ("--include_path", str(installed / "keywords"), "--log_samples", "--output_path", str(runs))
     for system in SYSTEMS:
@@ -59,9 +58,7 @@ def keywords(installed, tmp_path_factory, demo_models) -> Path:
 def both(keywords, tmp_path) -> Path:
     """Runs of SIQ and of the suite in one folder."""
     shutil.copytree(keywords, tmp_path / "runs" / "keywords")
-    for skill in (0.1, 0.5, 0.9):
-        write_run(tmp_path / "runs" / f"{skill}", levels(skill), system=f"s{skill}")
-    return tmp_path / "runs"
+    return write_skills(tmp_path / "runs", {f"s{skill}": skill for skill in (0.1, 0.5, 0.9)})
 
 
 def test_pip_installs_all_of_it(installed):
@@ -75,22 +72,20 @@ def test_it_is_scored_with_intervals(keywords, tmp_path):
     data = json.loads((tmp_path / "o.json").read_text())
     suite = data["suites"]["keywords"]
     assert {*suite["measures"]} == {"names", "numbers"} and suite["measures"]["names"]["direction"] == "lower"
-    best, *others = suite["systems"]
+    best, other = suite["systems"]
     assert best["system"] == SYSTEMS[0] and best["control"] == "gold" and best["mean_rank"] is None
     names = best["categories"]["names"]
     low, high = names.pop("interval")
     assert names == {"score": 0.0, "direction": "lower", "std": 0.0, "rank": None} and low == 0 < high < 0.5
-    for row in others:
-        low, high = row["categories"]["numbers"]["interval"]
-        assert 0 <= low < row["categories"]["numbers"]["score"] < high <= 1 and row["mean_rank"] is None
+    low, high = other["categories"]["numbers"]["interval"]
+    assert 0 <= low < other["categories"]["numbers"]["score"] < high <= 1 and other["mean_rank"] is None
     rows = list(csv.DictReader((tmp_path / "o.csv").read_text().splitlines()))
-    assert [row["suite"] for row in rows] == ["keywords"] * 3
-    assert [float(row["names_score"]) for row in rows] == [0.0, 1.0, 1.0]
+    assert [row["suite"] for row in rows] == ["keywords"] * 2
+    assert [float(row["names_score"]) for row in rows] == [0.0, 1.0]
 
 
-def test_the_mean_is_that_of_lm_eval(keywords, tmp_path):
-    siq("score", keywords, "-o", tmp_path / "o.json", "--bootstrap", "0")
-    suite = json.loads((tmp_path / "o.json").read_text())["suites"]["keywords"]
+def test_the_mean_is_that_of_lm_eval(keywords):
+    suite = as_json("score", keywords, "--bootstrap", "0")["suites"]["keywords"]
     scores = {row["system"]: row["categories"] for row in suite["systems"]}
     for path in keywords.glob("*/results_*.json"):
         results = json.loads(path.read_text())
@@ -102,7 +97,7 @@ def test_the_mean_is_that_of_lm_eval(keywords, tmp_path):
 def test_it_is_exported_for_lm_evals_tools_and_not_taken_for_a_run(keywords, tmp_path):
     siq("score", keywords, "-o", tmp_path / "out")
     files = sorted((tmp_path / "out").glob("*/results_*.json"))
-    assert len(files) == 3
+    assert len(files) == 2
     for path in files:
         results = json.loads(path.read_text())
         assert results["group_subtasks"] == {"keywords": ["keywords_names", "keywords_numbers"]}
@@ -112,11 +107,11 @@ def test_it_is_exported_for_lm_evals_tools_and_not_taken_for_a_run(keywords, tmp
     assert "no SpeechIQ results" in refusal("score", tmp_path / "out")
 
 
-def test_two_systems_are_compared(keywords, tmp_path):
-    shown = siq("compare", "gold", "silence", keywords, "-o", tmp_path / "c.json", "--clips", "1")
+def test_two_systems_are_compared(keywords):
+    shown, content = print_and_write("compare", "gold", "silence", keywords, "--clips", "1")
     assert "A is better beyond chance, by the intervals of names, numbers" in shown and "SIQ" not in shown
     assert "Haverbrook" in shown, "the clip that decides has its reference"
-    found = json.loads((tmp_path / "c.json").read_text())["suites"]["keywords"]
+    found = content["suites"]["keywords"]
     assert found["better"] == SYSTEMS[0] and found["scores"]["names"]["p"] < 0.01
     assert found["scores"]["names"]["difference"] == -1.0, "the sign is that of the column"
     assert (found["measures"]["names"]["direction"], found["scores"]["names"]["better"]) == ("lower", SYSTEMS[0])
@@ -129,7 +124,7 @@ def test_it_has_a_page(keywords, tmp_path, open_page):
     siq("score", keywords, "-o", page, "--bootstrap", "100")
     here = open_page(page)
     assert here.tab.locator("h1").inner_text() == "Suite keywords"
-    assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 3
+    assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 2
     for chart in here.tab.locator(".chart").all():
         chart.scroll_into_view_if_needed()
         chart.locator("svg.main-svg").first.wait_for()
@@ -154,10 +149,8 @@ def test_both_suites_have_their_table(both, tmp_path):
     assert all(bool(row["siq"]) == (row["suite"] == "siq") for row in rows)
 
 
-def test_siq_beside_another_suite_is_what_it_is_alone(both, tmp_path):
-    siq("score", both, "-o", tmp_path / "both.json")
-    siq("score", *(both / str(skill) for skill in (0.1, 0.5, 0.9)), "-o", tmp_path / "alone.json")
-    together, alone = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("both", "alone"))
+def test_siq_beside_another_suite_is_what_it_is_alone(both):
+    together, alone = as_json("score", both), as_json("score", *(both / f"s{skill}" for skill in (0.1, 0.5, 0.9)))
     del together["suites"]
     for key in ("runs", "command", "date", "run_dates", "run_versions", "datasets"):
         del together[key], alone[key]
@@ -169,7 +162,7 @@ def test_a_page_has_both(both, tmp_path, open_page):
     siq("score", both, "-o", page, "--bootstrap", "100")
     here = open_page(page)
     assert here.tab.locator("#standings tbody tr").count() == 3
-    assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 3
+    assert here.tab.locator("#suite-keywords-standings tbody tr").count() == 2
     here.see_all()
 
 

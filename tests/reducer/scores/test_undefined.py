@@ -17,7 +17,7 @@ from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_raw
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align
 from speechiq.reducer.stats.contrast import separates
-from tests.commands import refusal, siq
+from tests.commands import print_and_write, refusal, siq
 from tests.reducer.judged_runs import METADATA, graded, write_judged
 
 GOOD = [[5], [4], [5], [3], [5], [5], [2], [4], [None], [5]]
@@ -55,7 +55,7 @@ def test_systems_with_other_items_are_not_compared(runs):
     assert "missing in 'good', 'bad'" in message
 
 
-def test_a_null_is_read_as_nan(runs, tmp_path):
+def test_a_null_is_read_as_nan(runs):
     (file,) = (runs / "good").glob("samples_*.jsonl")
     before = siq("score", runs, "--bootstrap", "0")
     file.write_text(file.read_text().replace('"judge": NaN', '"judge": null'))
@@ -78,11 +78,11 @@ def test_infinity_is_an_error_with_the_key(runs):
     assert "the score is inf" in refusal("score", runs)
 
 
-def test_a_comparison_takes_the_items_that_both_have(runs, tmp_path):
-    shown = siq("compare", "good", "bad", runs, "-o", tmp_path / "c.json", "--clips", "1")
+def test_a_comparison_takes_the_items_that_both_have(runs):
+    shown, content = print_and_write("compare", "good", "bad", runs, "--clips", "1")
     assert "Answers: 8 of 10 items have a score of both; unjudged: A 1, B 1" in shown
     assert "an answer to q" in shown and "coverage" not in shown, "the answer is shown, not the judge's record"
-    found = json.loads((tmp_path / "c.json").read_text())["suites"]["listening"]
+    found = content["suites"]["listening"]
     assert found["undefined"] == {"answers": {"a": 1, "b": 1, "items": 10, "compared": 8}}
     both = [(one[0] / 5, other[0] / 5) for one, other in zip(GOOD, BAD, strict=True) if None not in (*one, *other)]
     clips = {0: [0, 1], 1: [2], 2: [3, 4], 3: [5, 6], 4: [7]}
@@ -94,11 +94,11 @@ def test_a_comparison_takes_the_items_that_both_have(runs, tmp_path):
     assert isinstance(frame, pd.DataFrame)
 
 
-def test_a_system_without_any_score_is_named(runs, tmp_path):
+def test_a_system_without_any_score_is_named(runs):
     write_judged(runs / "mute", graded([[None]] * 10), "mute")
-    shown = siq("score", runs, "-o", tmp_path / "o.json", "--bootstrap", "100")
+    shown, content = print_and_write("score", runs, "--bootstrap", "100")
     assert "Answers: no score for 'mute': all 10 items are unjudged" in shown
-    *others, mute = json.loads((tmp_path / "o.json").read_text())["suites"]["listening"]["systems"]
+    *others, mute = content["suites"]["listening"]["systems"]
     assert mute["mean_rank"] is None and mute["categories"]["answers"]["rank"] is None
     assert [row["mean_rank"] for row in others] == [1.0, 2.0], "the others are ranked as without it"
     message = refusal("compare", "good", "mute", runs)

@@ -16,7 +16,7 @@ from sklearn.metrics import cohen_kappa_score
 from speechiq.metrics.judge.judging import PairJudgment
 from speechiq.reducer.runs.judged import Judged
 from speechiq.reducer.studies.agreement import largest_disagreements, measure_position_bias, measure_reliability
-from tests.commands import refusal, siq
+from tests.commands import print_and_write, refusal, siq
 from tests.reducer.judged_runs import EXACT_MATCH, JUDGE, graded, judged_row, write_judged
 
 OTHER = JUDGE | {"judge": "hf:org/judge", "judge_identity": "c" * 64}
@@ -69,10 +69,10 @@ def test_intervals_are_those_of_clusters_and_say_so(tmp_path):
             rows = graded(grades(0, shift))
             rows = [row | {"doc": row["doc"] | {"cluster": calls.get(row["doc"]["id"])}} for row in rows]
             write_judged(tmp_path / name / folder, rows, "one", judge)
-        file, both = tmp_path / f"{name}.json", (tmp_path / name / "a", tmp_path / name / "b")
-        shown = siq("judge", "agree", *both, "-o", file, "--bootstrap", "200")
+        both = tmp_path / name / "a", tmp_path / name / "b"
+        shown, content = print_and_write("judge", "agree", *both, "--bootstrap", "200")
         assert f"200 bootstrap samples of {'clusters' if calls else 'clips'}" in shown
-        (agreement,) = json.loads(file.read_text())["agreements"]
+        (agreement,) = content["agreements"]
         lengths.append(agreement["kappa"]["high"] - agreement["kappa"]["low"])
     assert lengths[0] != lengths[1] and "Few clusters (20 clips in 4 clusters)" in shown
 

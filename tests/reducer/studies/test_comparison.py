@@ -126,13 +126,7 @@ def test_sums_that_tie_but_for_rounding_tie(cells, unit):
 
 def test_permutation_is_scipys_where_it_cannot(monkeypatch):
     parts = np.random.default_rng(1).normal(size=(2, 40)) + 0.2
-    options = {
-        "permutation_type": "samples",
-        "n_resamples": contrast.FLIPS,
-        "vectorized": True,
-        "axis": -1,
-        "rng": 4,
-    }
+    options = {"permutation_type": "samples", "n_resamples": contrast.FLIPS, "vectorized": True, "axis": -1, "rng": 4}
     expected = [permutation_test((row,), lambda of, axis: of.sum(axis=axis), **options).pvalue for row in parts]
     assert permute(parts, 4) == pytest.approx(expected, abs=1e-12)
     monkeypatch.setattr(contrast, "PATTERN_CELLS", 400)

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.commands import refusal, siq
+from tests.commands import as_json, refusal, siq
 from tests.records import change_rows
 from tests.reducer.conftest import write_run
 
@@ -42,13 +42,12 @@ def write(folder, gaps=(0.3, 0.0, 0.1), field="gender", groups=GENDER, **fields)
     return folder
 
 
-def read(folder, tmp_path, *options):
-    siq("score", folder, "--group-by", "gender", "-o", tmp_path / "o.json", "--force", *options)
-    return json.loads((tmp_path / "o.json").read_text())["by_group"]["gender"]
+def read(folder, *options):
+    return as_json("score", folder, "--group-by", "gender", *options)["by_group"]["gender"]
 
 
 def test_each_level_has_its_groups_and_a_planted_gap_is_found(tmp_path):
-    parts = read(write(tmp_path / "runs"), tmp_path)
+    parts = read(write(tmp_path / "runs"))
     assert [part["item_categories"] for part in parts] == [["remember"], ["understand"], ["apply"]]
     remember = {row["system"]: row for row in parts[0]["systems"]}
     gap = remember["s0"]["gap"]
@@ -88,8 +87,7 @@ def test_the_page_has_groups_without_the_option_and_no_section_without_groups(tm
 def test_speakers_inside_groups_make_the_test_more_careful(tmp_path):
     speakers = {clip: f"{GENDER[clip]}{number % 2}" for number, clip in enumerate(CLIPS)}
     (alone, *_), (nested, *_) = (
-        read(write(tmp_path / name, **fields), tmp_path)
-        for name, fields in (("clips", {}), ("speakers", {"cluster": speakers}))
+        read(write(tmp_path / name, **fields)) for name, fields in (("clips", {}), ("speakers", {"cluster": speakers}))
     )
     assert alone["systems"][0]["gap"]["p"] < 0.01 or alone["systems"][-1]["gap"]["p"] < 0.01
     assert all(row["gap"]["p"] > 0.05 for row in nested["systems"])
@@ -99,15 +97,14 @@ def test_speakers_inside_groups_make_the_test_more_careful(tmp_path):
 
 
 def test_groups_that_are_the_clusters_are_compared_by_their_clips(tmp_path):
-    runs = write(tmp_path / "runs", cluster=GENDER)
-    part = read(runs, tmp_path)[0]
+    part = read(write(tmp_path / "runs", cluster=GENDER))[0]
     assert "permutations of the groups of clips" in " ".join(part["notes"])
     assert min(row["gap"]["p"] for row in part["systems"]) < 0.01
 
 
 def test_a_group_of_one_clip_is_named_and_has_neither_interval_nor_gap(tmp_path):
     groups = GENDER | {CLIPS[0]: "other"}
-    part = read(write(tmp_path / "runs", groups=groups), tmp_path)[0]
+    part = read(write(tmp_path / "runs", groups=groups))[0]
     assert any(note.startswith("no gap counts Other: a group of one clip has no error") for note in part["notes"])
     assert all("other" not in (row["gap"]["best"], row["gap"]["worst"]) for row in part["systems"])
     assert all(row["categories"]["other"]["interval"] is None for row in part["systems"])
@@ -145,5 +142,5 @@ def test_data_sets_with_other_shares_of_groups_are_told(tmp_path):
         lines = (folder / f"samples_demo_0_{stamp}.jsonl").read_text().splitlines()
         women = [line.replace("demo/", "other/") for line in lines if "female" in line]
         (folder / f"samples_demo_9_{stamp}.jsonl").write_text("\n".join(women) + "\n")
-    notes = " ".join(read(runs, tmp_path, "--levels", "remember")[0]["notes"])
+    notes = " ".join(read(runs, "--levels", "remember")[0]["notes"])
     assert "groups differ in data set: Demo has 100 % of the items of Male and 50 % of Female" in notes

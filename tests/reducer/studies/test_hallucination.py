@@ -14,7 +14,7 @@ from speechiq.reducer.api import rank
 from speechiq.reducer.scores.suites import Confirmed, read_answers
 from speechiq.reducer.studies.unanswerable import confirm, find_unanswerable, write_review, write_set
 from speechiq.reducer.studies.unanswerable import count_hallucinations as count
-from tests.commands import refusal, siq, succeed
+from tests.commands import as_json, refusal, siq, succeed
 from tests.records import edit_rows
 from tests.reducer.conftest import write_answers
 
@@ -54,8 +54,7 @@ def test_questions_of_a_clip_are_one_unit(tmp_path):
         runs = tmp_path / str(clips)
         write_answers(runs, "a", dict.fromkeys(QUESTIONS, "EEEEE"), clips=clips)
         confirmed = frozen_set(runs, runs / "set.json")
-        succeed("study", "unanswerable", runs, "--set", confirmed, "-o", runs / "h.json")
-        (row,) = json.loads((runs / "h.json").read_text())["systems"]
+        (row,) = as_json("study", "unanswerable", runs, "--set", confirmed)["systems"]
         assert row["rate"]["low"] == 0.0
         widths.append(row["rate"]["high"])
     assert widths == pytest.approx([0.793, 0.658, 0.184], abs=1e-3), "Wilson's interval of 0 of 1, of 2 and of 17"
@@ -81,11 +80,6 @@ def test_counts_as_in_table_4(runs, tmp_path):
     assert {*rows[0]} >= {*counts[0], "rate_low", "rate_high"}
 
 
-def test_a_wrong_key_is_no_hallucination(runs, tmp_path):
-    path = frozen_set(runs, tmp_path / "set.json", wrong_key=7)
-    assert "10 unanswerable questions" in siq("study", "unanswerable", runs, "--set", path)
-
-
 def score_votes(row: dict) -> None:
     """Give a row the columns that Apply computes of its letters, and let it have the right answer C."""
     vote, letters = row["filtered_resps"][0]
@@ -105,8 +99,7 @@ def scored(runs, tmp_path) -> tuple[Path, Path]:
 
 def test_the_main_table_has_the_rates_of_the_study(scored, tmp_path):
     runs, chosen = scored
-    succeed("study", "unanswerable", runs, "--set", chosen, "-o", tmp_path / "counts.json")
-    counted = {row["system"]: row for row in json.loads((tmp_path / "counts.json").read_text())["systems"]}
+    counted = {row["system"]: row for row in as_json("study", "unanswerable", runs, "--set", chosen)["systems"]}
     files = [tmp_path / f"scores.{ending}" for ending in ("json", "csv", "md", "tex", "html")]
     outputs = [part for file in files for part in ("-o", file)]
     done = succeed("score", runs, "--exclude", chosen, *outputs, "-o", tmp_path / "harness", "--explain")

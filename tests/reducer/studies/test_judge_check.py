@@ -15,7 +15,7 @@ from sklearn.metrics import cohen_kappa_score
 from speechiq.reducer.runs.human_scores import read_judge_settings
 from speechiq.reducer.runs.judged import find_judged, read_judged
 from speechiq.reducer.studies.judge_check import choose_answers
-from tests.commands import refusal, siq, succeed
+from tests.commands import print_and_write, refusal, siq, succeed
 from tests.records import edit_rows
 from tests.reducer.studies.conftest import write_judged
 
@@ -107,10 +107,8 @@ def test_a_person_scores_with_the_keyboard_pauses_and_saves(page, judged_runs, o
         tab.keyboard.press("Enter")
     tab.keyboard.press("ArrowRight")
     assert "1 of 12" not in tab.locator("#review-items").inner_text()
-    with tab.expect_download() as download:
-        tab.click("#review-save")
     saved = tmp_path / "human_scores.jsonl"
-    download.value.save_as(saved)
+    saved.write_text(here.download(tab.locator("#review-save")), encoding="utf-8")
     rows = [json.loads(line) for line in saved.read_text(encoding="utf-8").splitlines()]
     assert Counter(row["score"] for row in rows) == {0: 7, 3: 4, 4: 1} and {row["person"] for row in rows} == {"Ana 4"}
     assert "Corrected" in siq("judge", "check", judged_runs, "--scores", saved, "--bootstrap", 100)
@@ -223,13 +221,12 @@ def test_several_persons_and_rubrics_each_have_their_numbers(tmp_path):
     write_judged(runs / "b", "a", random.integers(0, 2, 30).astype(float).tolist(), rubric="right_wrong", task="right")
     ana = write_scores(tmp_path / "ana.jsonl", runs, lambda of: int(of.stored.points))
     ben = write_scores(tmp_path / "ben.jsonl", runs, lambda of: int(of.stored.points > 2), person="")
-    done = succeed("judge", "check", runs, "--scores", ana, "--scores", ben, "-o", tmp_path / "check.json")
-    content = json.loads((tmp_path / "check.json").read_text())
+    printed, content = print_and_write("judge", "check", runs, "--scores", ana, "--scores", ben)
     assert [of["rubric"] for of in content["rubrics"]] == ["grade_0_5", "right_wrong"]
     assert content["persons"] == ["Ana", "ben"]
     grade = content["rubrics"][0]["persons"][0]
     assert (grade["a"], grade["b"], grade["items"]) == ("Ana", "ben", 30) and 0 < grade["kappa"]["value"] < 1
-    assert "Agreement of people" in done.stdout
+    assert "Agreement of people" in printed
 
 
 def test_scores_of_the_same_answers_hold_for_another_judge_if_that_is_asked_for(judged_runs, tmp_path):
@@ -253,8 +250,8 @@ def test_two_judges_of_the_same_answers_are_compared_on_what_people_scored(tmp_p
     scores = write_scores(
         tmp_path / "ana.jsonl", runs.parent, lambda of: int(truth[int(of.item[0].split("/")[1]) % 40])
     )
-    done = succeed("judge", "check", runs, without, "--scores", scores, "-o", tmp_path / "check.json")
-    first, second = json.loads((tmp_path / "check.json").read_text())["judges"]
+    printed, content = print_and_write("judge", "check", runs, without, "--scores", scores)
+    first, second = content["judges"]
     assert second["judge"] == f"{first['judge']}, without checklists" and first["scored"] == second["scored"] == 40
     for row, judge in ((first, close), (second, far)):
         assert row["pearson"]["value"] == pytest.approx(pearsonr(judge, truth).statistic)
@@ -262,7 +259,7 @@ def test_two_judges_of_the_same_answers_are_compared_on_what_people_scored(tmp_p
     gain = second["gain"]
     assert gain["value"] == pytest.approx(second["pearson"]["value"] - first["pearson"]["value"])
     assert gain["low"] < gain["value"] < gain["high"] < 0 and first["gain"] is None
-    assert "Judges against people" in done.stdout and "Pearson" in done.stdout
+    assert "Judges against people" in printed and "Pearson" in printed
 
 
 def test_two_judges_of_other_answers_are_not_compared(tmp_path):

@@ -16,7 +16,7 @@ from speechiq.metrics.judge.rubric import read_reply, read_rubric
 from speechiq.metrics.judge.settings import read_judging
 from speechiq.metrics.words import wer
 from speechiq.siq_tasks.index import read_task
-from tests.commands import call, refusal, siq, succeed
+from tests.commands import as_json, call, refusal, siq, succeed
 from tests.reducer.conftest import change_results, write_files
 from tests.siq_tasks.questions.server import serving
 
@@ -109,14 +109,11 @@ def test_only_transcripts_with_an_error_are_judged_and_only_once(transcribed):
     assert results["meaning_lost,transcript"] == pytest.approx(1 / 3) and results["transcript_error,transcript"] == 0.75
 
 
-def test_the_table_shows_wer_beside_the_errors_that_matter(transcribed, tmp_path):
+def test_the_table_shows_wer_beside_the_errors_that_matter(transcribed):
     with serving(grade) as server:
         run(transcribed, server)
     new = transcribed.with_name("runs-judged-by-openai__m")
-    siq("score", new, "--bootstrap", 100, "-o", tmp_path / "scores.json")
-    written = json.loads((tmp_path / "scores.json").read_text())
-    systems = {system["system"]: system for system in written["systems"]}
-    found = {name: system["derived"] for name, system in systems.items()}
+    found = {row["system"]: row["derived"] for row in as_json("score", new, "--bootstrap", 100)["systems"]}
     assert found["one"]["meaning"]["score"] == pytest.approx(2 / 3)
     assert found["one"]["transcript_error"]["score"] == pytest.approx(0.75)
     assert found["one"]["meaning_lost"]["score"] == pytest.approx(1 / 3) and found["one"]["meaning"]["undefined"] == 1
@@ -132,8 +129,7 @@ def test_two_judges_are_compared_and_a_person_checks_one(transcribed, tmp_path):
         run(transcribed, server, "--output", tmp_path / "a")
         server.script = lambda *_: "The same.\nScore: 3"
         run(transcribed, server, "--judge-option", "seed=2", "--output", tmp_path / "b")
-    siq("judge", "agree", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "agree.json")
-    whole = json.loads((tmp_path / "agree.json").read_text())["agreements"][0]
+    whole = as_json("judge", "agree", tmp_path / "a", tmp_path / "b")["agreements"][0]
     assert (whole["answers"], whole["unjudged_a"], whole["unjudged_b"]) == (7, 1, 0)
     assert whole["mean_a"] == pytest.approx(5 / 7) and whole["mean_b"] == pytest.approx(6 / 7)
     add_system(tmp_path / "a")
@@ -147,9 +143,8 @@ def test_meaning_is_correlated_with_ranks_beside_wer(transcribed, tmp_path):
         run(transcribed, server, "--output", tmp_path / "new")
     add_system(tmp_path / "new")
     (tmp_path / "people.csv").write_text("system,people\none,2\ntwo,1\nthree,3\n")
-    output = tmp_path / "found.json"
-    siq("paper", "correlate", tmp_path / "new", "--ranks", tmp_path / "people.csv", "--output", output)
-    metrics = {row["metric"]: row for row in json.loads(output.read_text())["correlations"]}
+    found = as_json("paper", "correlate", tmp_path / "new", "--ranks", tmp_path / "people.csv")
+    metrics = {row["metric"]: row for row in found["correlations"]}
     assert {"remember wer", "meaning", "transcript_error", "meaning_lost"} <= metrics.keys()
     # One of three systems has another mean: (1, 0, 0) against the places (3, 2, 1).
     assert metrics["meaning"]["pearson"]["value"] == pytest.approx(3**0.5 / 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.studies.references import compare_references, count_places
-from tests.commands import refusal, siq
+from tests.commands import as_json, refusal, siq
 from tests.records import edit_rows, judge_transcripts
 from tests.reducer.conftest import write_run
 
@@ -111,13 +110,9 @@ def write(folder, memory=(0.0, 0.0, 0.6), clips=60):
     return folder
 
 
-def read(folder, tmp_path, *options):
-    siq("paper", "references", folder, "-o", tmp_path / "o.json", "--force", *options)
-    return {row["system"]: row for row in json.loads((tmp_path / "o.json").read_text())["references"]}
-
-
 def test_a_planted_memory_is_above_the_clean_systems(tmp_path):
-    rows = read(write(tmp_path / "runs"), tmp_path, "--clean", "s0")
+    content = as_json("paper", "references", write(tmp_path / "runs"), "--clean", "s0")
+    rows = {row["system"]: row for row in content["references"]}
     assert rows["s2"]["places"] == 120 and rows["s2"]["written"]["low"] < 0.6 < rows["s2"]["written"]["high"]
     assert (
         rows["s2"]["above_clean"]["low"] > 0.3
@@ -145,6 +140,6 @@ def test_transcripts_whose_meaning_was_judged_have_the_same_words(tmp_path):
 
     runs = write(tmp_path / "runs", clips=10)
     edit_rows(runs, lengthen)
-    before = read(runs, tmp_path)
+    before = as_json("paper", "references", runs)["references"]
     judge_transcripts(runs)
-    assert read(runs, tmp_path) == before
+    assert as_json("paper", "references", runs)["references"] == before

@@ -17,12 +17,7 @@ from speechiq.reducer.scores.suites import ScoringOptions, find_suites
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.result import StudyResult
-from speechiq.reducer.studies.robustness import (
-    Measured,
-    Robustness,
-    find_crossings,
-    study_robustness,
-)
+from speechiq.reducer.studies.robustness import Measured, Robustness, find_crossings, study_robustness
 from tests.reducer.conftest import levels, write_run
 
 CLIPS = 12

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.commands import refusal, siq
-from tests.reducer.conftest import frozen_set, levels, write_run
+from tests.commands import as_json, print_and_write, refusal, siq
+from tests.reducer.conftest import frozen_set, write_run, write_skills
 
 CLIPS = [f"demo/{number}" for number in range(8)]
 #: Milliseconds until the answer of each of two systems, and how good it is.
@@ -46,12 +45,10 @@ def both_units(tmp_path) -> Path:
 def test_no_number_over_categories_depends_on_a_unit(both_units):
     found = {}
     for unit in ("ms", "s"):
-        shown = siq(
-            "compare", "fast", "slow", both_units / unit, "-o", both_units / f"{unit}.json", "--clips", "1", "--explain"
-        )
+        shown, content = print_and_write("compare", "fast", "slow", both_units / unit, "--clips", "1", "--explain")
         assert " standard deviations, mean of the categories (Delay +" in shown and "points" not in shown
         assert "clips: each category's difference is divided by the standard deviation of its scores" in shown
-        found[unit] = json.loads((both_units / f"{unit}.json").read_text())["suites"]["quick"]
+        found[unit] = content["suites"]["quick"]
     one, other = found["ms"], found["s"]
     assert [of["clip"] for of in one["clips"]] == [of["clip"] for of in other["clips"]]
     assert [of["total"] for of in one["clips"]] == pytest.approx([of["total"] for of in other["clips"]])
@@ -60,8 +57,7 @@ def test_no_number_over_categories_depends_on_a_unit(both_units):
 
 
 def test_parts_of_clips_sum_to_the_standardised_differences(both_units):
-    siq("compare", "fast", "slow", both_units / "ms", "-o", both_units / "o.json")
-    clips = json.loads((both_units / "o.json").read_text())["suites"]["quick"]["clips"]
+    clips = as_json("compare", "fast", "slow", both_units / "ms")["suites"]["quick"]["clips"]
     assert clips[0]["clip"] == "demo/0", "700 ms apart"
     for category, scores, sign in (("delay", DELAYS, -1), ("grade", GRADES, 1)):
         fast, slow = np.array(scores["fast"]), np.array(scores["slow"])
@@ -70,11 +66,9 @@ def test_parts_of_clips_sum_to_the_standardised_differences(both_units):
 
 
 def test_questions_are_left_out_of_apply_alone(both_units, tmp_path):
-    for name, skill in (("fast", 0.9), ("slow", 0.1)):
-        write_run(both_units / "ms" / name, levels(skill, clips=12), system=name, tasks="siq", date=2.0)
+    write_skills(both_units / "ms", {"fast": 0.9, "slow": 0.1}, clips=12, tasks="siq", date=2.0)
     frozen = frozen_set(tmp_path / "set.json", ("demo/0", "demo/0#0"))
-    siq("compare", "fast", "slow", both_units / "ms", "-o", tmp_path / "o.json", "--exclude", frozen)
-    told = json.loads((tmp_path / "o.json").read_text())
+    told = as_json("compare", "fast", "slow", both_units / "ms", "--exclude", frozen)
     quick = told["suites"]["quick"]
     assert told["excluded"] == 1 and (quick["excluded"], quick["excluded_set"]) == (0, None)
 
@@ -86,8 +80,7 @@ def test_the_table_says_what_it_is_ordered_by(both_units):
 
 
 def test_levels_name_categories_of_each_suite_or_a_suite(both_units):
-    for name, skill in (("fast", 0.9), ("slow", 0.1)):
-        write_run(both_units / "ms" / name, levels(skill, clips=12), system=name, tasks="siq", date=2.0)
+    write_skills(both_units / "ms", {"fast": 0.9, "slow": 0.1}, clips=12, tasks="siq", date=2.0)
     command = ["compare", "fast", "slow", both_units / "ms", "--clips", "0", "--levels"]
     mixed = siq(*command, "remember,delay")
     assert "by the intervals of remember\n" in mixed and "by the intervals of delay\n" in mixed

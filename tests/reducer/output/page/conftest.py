@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from speechiq.reducer.output.page.kinds import tradeoff_sections
 from speechiq.reducer.output.page.study import gather_report
 from tests.records import describe
 from tests.reducer.browser import Visit
+from tests.reducer.conftest import write_files
 
 NAME = "<img src=x onerror=hacked=4>%{x}"
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>{{ 7 * 7 }}%{x}<b>bold</b>"
@@ -27,6 +27,7 @@ TEXTS = {
 }
 AUDIO = {"demo/kennedy": {"path": "demo/clips/kennedy.ogg", "duration": 11.0}}
 OPTIONS = ["herring", "cod", "lobster", "salmon"]
+SIZES = {"desk": {"width": 1280, "height": 900}, "phone": {"width": 360, "height": 740}}
 Change = Callable[[str, str], str]
 
 
@@ -65,16 +66,12 @@ def write_system(
             row = {"acc": float(vote(given) == "B"), "unparsed": given.count("?") / 5, "none_of_the_above": 0.0}
             doc_asked = doc | asked | {"answer": "B"}
             rows["apply"].append({"doc": doc_asked, "filtered_resps": [[vote(given), [*given]]], **row, **columns})
-    folder.mkdir(parents=True)
-    for level, of_level in rows.items():
-        lines = "".join(json.dumps(row) + "\n" for row in of_level)
-        folder.joinpath(f"samples_t_{level}_2025-01-01T00-00-00.jsonl").write_text(lines)
     configs = {f"t_{level}": {"metadata": describe(level, dataset="t")} for level in rows}
     called = {"model": "hf-audio", "model_args": {"pretrained": name, "hub_token": "secret"}}
     config = called | {"siq": {"pretrained": name, "system": described or {}, **(recorded or {})}}
-    results = {"date": 1.0, "model_name": name, "configs": configs, "config": config}
-    results |= {"lm_eval_version": "0.4.13", "total_evaluation_time_seconds": "63.8"}
-    folder.joinpath("results_2025-01-01T00-00-00.json").write_text(json.dumps(results))
+    written = {"lm_eval_version": "0.4.13", "total_evaluation_time_seconds": "63.8"}
+    tasks = {f"t_{level}": of_level for level, of_level in rows.items()}
+    write_files(folder, name, 1.0, tasks, configs=configs, config=config, **written)
 
 
 def use(parameters: float, **seconds: float) -> dict[str, Any]:
@@ -141,7 +138,7 @@ def page_file(study, tmp_path_factory) -> Path:
 @pytest.fixture
 def kept(keep_page, page_file) -> Callable[..., Visit]:
     """Return a function that goes to an address of a page that tests share: they set what they look at by it."""
-    return lambda fragment="#main", **options: keep_page(page_file, fragment, **options)
+    return lambda fragment="#main", size="desk": keep_page(page_file, fragment, viewport=SIZES[size])
 
 
 @pytest.fixture

@@ -12,17 +12,14 @@ from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.stats.estimate import plain
 from tests.commands import as_json
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import write_skills
 
 COLUMNS = {"remember": "wer", "understand": "sim", "apply": "acc"}
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("runs")
-    for name, skill in (("a", 0.9), ("b", 0.5), ("c", 0.2)):
-        write_run(folder / name, levels(skill, 6), system=name)
-    return folder
+    return write_skills(tmp_path_factory.mktemp("runs"), {"a": 0.9, "b": 0.5, "c": 0.2}, clips=6)
 
 
 def of_page(runs: Path, bootstrap: int) -> tuple[report.Study, dict, list[str]]:

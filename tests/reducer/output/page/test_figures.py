@@ -13,6 +13,7 @@ from speechiq.reducer.output.page.kinds import list_speeds, tradeoff_sections
 from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.runs.run_record import MeasuredSpeed, RunCost
 from speechiq.reducer.scores.levels import LEVELS
+from tests.reducer.conftest import change_results
 from tests.reducer.output.page.conftest import cascade, use, write_system
 
 SIZES, NAMES = [7.0, 0.2, 1.0, 7.0, 70.0], list("abcde")
@@ -54,9 +55,7 @@ def runs(tmp_path):
         described = cascade({"control": "gold"}) if name.startswith("gold") else {}
         write_system(tmp_path / name, name, lambda clip, text: text, "B" * place + "A", described, recorded=recorded)
         (results,) = tmp_path.joinpath(name).glob("results_*")
-        content = json.loads(results.read_text())
-        content["configs"]["t_apply"]["metadata"]["timing"] = "stream"
-        results.write_text(json.dumps(content))
+        change_results(results, lambda content: content["configs"]["t_apply"]["metadata"].update(timing="stream"))
         (samples,) = tmp_path.joinpath(name).glob("samples_t_apply*")
         lines = [json.loads(line) for line in samples.read_text().splitlines()]
         for line, seconds in zip(lines, [*times, *[None] * len(lines)], strict=False):

@@ -72,9 +72,10 @@ def test_the_table_and_its_files_have_the_kind(two_kinds, tmp_path):
     assert all("Kind" in file.read_text() and "End to end" in file.read_text() for file in files[2:])
 
 
-def test_one_kind_has_no_column(two_kinds):
-    printed = siq("score", two_kinds / "c", two_kinds / "d", two_kinds / "l", "--bootstrap", 0)
-    assert "Kind" not in printed
+def test_one_kind_has_neither_column_nor_chart(two_kinds):
+    runs = [two_kinds / "c", two_kinds / "d", two_kinds / "l"]
+    assert "Kind" not in siq("score", *runs, "--bootstrap", 0)
+    assert kind_sections(gather_report(runs, bootstrap=0)) == []
 
 
 def test_the_report_has_a_chart_of_each_level_colored_by_kind(two_kinds, tmp_path):
@@ -95,11 +96,6 @@ def test_the_report_has_a_chart_of_each_level_colored_by_kind(two_kinds, tmp_pat
     siq("score", two_kinds, "--bootstrap", 60, "-o", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert '<section id="kinds"' in page and 'href="#kinds"' in page
-
-
-def test_one_kind_has_no_chart(two_kinds):
-    study = gather_report([two_kinds / "c", two_kinds / "d", two_kinds / "l"], bootstrap=0)
-    assert kind_sections(study) == []
 
 
 def test_the_kind_of_imported_outputs_is_declared(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from speechiq.reducer.output.page.clips import list_texts
 from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from tests.commands import refusal, succeed
+from tests.records import edit_rows
 from tests.reducer.output.page.conftest import HOSTILE, NAME, TEXTS, write_system
 from tests.reducer.output.page.test_views import PAIR
 
@@ -143,10 +144,8 @@ def test_a_question_has_its_prompt_and_what_each_system_replied_word_for_word(tm
     long = "Let me think. " * 20
     for name, replies in (("talks", ["It is (B).", "It is (B).", long]), ("short", ["B", "B", "A"])):
         write_system(tmp_path / name, name, lambda clip, text: text, "B")
-        file = next(tmp_path.joinpath(name).glob("samples_t_apply*"))
-        rows = [json.loads(line) for line in file.read_text().splitlines()]
         asked = {"arguments": {"gen_args_0": {"arg_0": "Here is <audio>", "arg_1": {}}}, "resps": [replies]}
-        file.write_text("".join(f"{json.dumps(row | asked)}\n" for row in rows))
+        edit_rows(tmp_path / name, lambda row, asked=asked: row | asked, "samples_t_apply*")
     gathered = gather_report([tmp_path], bootstrap=0)
     texts = list_texts(gathered.clips, gathered.answers, gathered.signs, gathered.replies, ["short", "talks"])
     question = json.loads(next(texts))["questions"][0]

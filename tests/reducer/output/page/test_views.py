@@ -11,7 +11,8 @@ from speechiq.reducer.output.page.browser import charts
 from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.studies.comparison import compare_scores, verdict
-from tests.reducer.output.page.test_page import SIZES, names
+from tests.reducer.output.page.conftest import SIZES
+from tests.reducer.output.page.test_page import names
 
 SYSTEM = f"#system/{quote('b/poor+thinker', safe='')}"
 PAIR = f"#compare/{quote('b/poor+thinker', safe='')}/{quote('gold+thinker', safe='')}"
