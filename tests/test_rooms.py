@@ -35,7 +35,7 @@ CHEAP = (
 )
 #: Modules of other packages that docstrings name.
 FOREIGN = {"self", "np", "torch", "os", "json", "datasets", "numpy", "pandas", "evaluate", "jiwer", "speechiq", *PUBLIC}
-HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval")
+HEAVY = ("torch", "transformers", "accelerate", "datasets", "lm_eval", "openai")
 #: Room or module -> what has not been imported after it and those before it.
 LIGHT = {
     **dict.fromkeys(["reducer", "cli"], (*HEAVY, "scipy", "sklearn")),

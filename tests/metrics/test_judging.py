@@ -205,7 +205,6 @@ def test_pairs_are_judged_in_both_orders(store):
         ({"judge": "opnai:gpt-4o"}, "judge=opnai:gpt-4o: unknown engine; did you mean openai"),
         ({"judge": "quartz:gpt"}, "quartz:gpt: .*no model for this name found"),
         ({"judge": "faster-whisper:large-v3"}, r"faster-whisper is an engine for speech \(asr\), a judge reads text"),
-        ({"judge": "gold:x"}, r"gold is an engine for speech \(asr\)"),
         ({"judge": "hf:no/such-model-anywhere"}, "no/such-model-anywhere"),
         ({"judge_draws": 3}, "judge_draws=3: judge=exact_match is a rule"),
         ({"judge_draws": 0}, "judge_draws=0: not a whole number from 1 to 1000"),

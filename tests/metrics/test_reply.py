@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import CarryingText, Response
-from speechiq.core.transforms import Noise
 from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
 from speechiq.metrics import reply
@@ -54,7 +52,7 @@ def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
     spoken = [Response(text, sound) for sound in (clip, noisy, silent)]
     items = reply.Reply().apply(answers(*spoken, Response(text), Response("", silent)), asked)
     clear, drowned, mute, typed, nothing = score(items, asked)
-    assert clear["speech_text_wer"] < drowned["speech_text_wer"] - 0.3
+    assert clear["speech_text_wer"] < 0.4 and drowned["speech_text_wer"] > clear["speech_text_wer"] + 0.3
     assert clear["spoken"] == 1 and clear["response_seconds"] == pytest.approx(clip.duration)
     assert mute["silent"] == 1 and mute["judge_points"] == 1 and mute["speech_gap"] == -9
     assert mute["speech_text_wer"] == 1 and math.isnan(mute["speech_quality"])
@@ -64,18 +62,6 @@ def test_said_written_and_silent_replies_are_scored_and_kept_as_json(clean):
     rows = [json.loads(str(item)) for item in items]
     assert rows[0]["audio"]["sha256"] == clip.source.sha256 and rows[3]["audio"] is None
     assert [read_stored([str(item)]).answer for item in items] == [row["answer"] for row in rows]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("voice", ["piper", "flite"])
-def test_the_words_of_a_clear_voice_are_found_and_those_of_a_noisy_one_are_not(voice):
-    clips = [clip for clip in bundled.list_clips("wildspeech/demo") if str(clip["voice"]).startswith(voice)][:1]
-    clear = [file_clip(clip) for clip in clips]
-    noisy = [replace(clip, transforms=(Noise("white", 0.0, seed),)) for seed, clip in enumerate(clear)]
-    replies = [Response(row["text"], clip) for row, clip in zip(clips * 2, clear + noisy, strict=True)]
-    asked = docs(len(replies))
-    found = [row["speech_text_wer"] for row in score(reply.Reply().apply(answers(*replies), asked), asked)]
-    assert found[0] < 0.4 and found[1] > found[0] + 0.3, found
 
 
 def test_a_stored_reply_is_judged_again_by_its_texts():

@@ -11,7 +11,7 @@ from speechiq.siq_tasks.index import IN_PACKAGE, list_tasks, read_task
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from speechiq.siq_tasks.loaders.clips import load
 from speechiq.tools.make_sounds import FILES, RECORDINGS, SOUNDS, make
-from tests.commands import as_json, siq
+from tests.commands import as_json
 from tests.runs import evaluate, load_task
 from tests.siq_tasks.conftest import read_lines
 
@@ -92,20 +92,6 @@ def test_a_reference_that_is_given_back_is_a_perfect_translation(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_a_cascade_and_silence_translate(tiny_cascade, tmp_path):
-    for recognizer in (tiny_cascade.asr, "silence"):
-        system = {"pretrained": f"{recognizer}+{tiny_cascade.llm}", "store": "off"}
-        short = {"limit": 2, "gen_kwargs": "max_gen_toks=8"}
-        # The tiny recognizer knows English alone.
-        given = {"metadata": {"language": "en", "target_language": "es"}}
-        evaluate(
-            "hf-audio", ["audiobench_demo_translate"], output=tmp_path / "runs", model_args=system, **short, **given
-        )
-    content = as_json("score", tmp_path / "runs", "--bootstrap", "0")
-    assert [row["direction"] for row in content["translations"]] == ["en to es"] * 2
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tone", "noise", "clicks", "chirp", "beeps", "hum"])
 def test_the_audio_can_be_made_again(name):
     file = f"sounds/{name}-2.ogg"
@@ -117,14 +103,16 @@ def test_the_package_has_the_files_of_the_tool():
 
 
 @pytest.mark.slow
-def test_the_group_runs_by_lm_eval_and_is_scored(tiny_cascade, tmp_path):
-    runs = tmp_path / "runs"
+def test_the_group_and_a_translation_run_by_lm_eval_and_are_scored(tiny_cascade, tmp_path):
+    runs, tasks = tmp_path / "runs", ["audiobench_demo", "audiobench_demo_translate"]
+    # The tiny recognizer knows English alone.
+    options = {"metadata": {"language": "en", "target_language": "es"}, "limit": 1, "gen_kwargs": "max_gen_toks=16"}
     for recognizer in (tiny_cascade.asr, "silence"):
         system = {"pretrained": f"{recognizer}+{tiny_cascade.llm}"}
-        short = {"limit": 1, "gen_kwargs": "max_gen_toks=16"}
-        evaluate("hf-audio", ["audiobench_demo"], output=runs, model_args=system, **short)
-    siq("score", runs, "-o", tmp_path / "scores.json", "--bootstrap", "0")
-    systems = json.loads((tmp_path / "scores.json").read_text())["suites"]["audiobench_demo"]["systems"]
+        evaluate("hf-audio", tasks, output=runs, model_args=system, **options)
+    content = as_json("score", runs, "--bootstrap", "0")
+    systems = content["suites"]["audiobench_demo"]["systems"]
     assert len(systems) == 2
     for system in systems:
-        assert {*system["categories"]} == {"choice", "judged", "gender", "sound", "caption", "long"}
+        assert {*system["categories"]} == {"choice", "judged", "gender", "sound", "caption", "long", "translate"}
+    assert [row["direction"] for row in content["translations"]] == ["en to es"] * 2

@@ -9,7 +9,7 @@ import pytest
 
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
-from speechiq.siq_tasks.catalog.data_sets import describe_data_set, list_clips
+from speechiq.siq_tasks.catalog.data_sets import list_clips
 from speechiq.tools.make_language_clips import PACKAGES, SET, SOUNDS, VERSION, decode, unpack
 from tests.debian import fetch_package
 from tests.runs import evaluate
@@ -54,11 +54,6 @@ def test_references_and_questions_are_in_the_language_and_references_have_no_dig
 def test_every_clip_has_questions(language):
     assert len(QUESTIONS[language]) == 10
     assert {each["id"] for each in QUESTIONS[language]} == {clip["id"] for clip in CLIPS[language]}
-
-
-def test_the_set_is_described_with_its_questions():
-    lines = list(describe_data_set("demo_languages_ru"))
-    assert "  demo_languages_ru/installed  31.31 s, 2 questions" in lines
 
 
 @pytest.mark.slow

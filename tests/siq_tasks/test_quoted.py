@@ -56,10 +56,9 @@ def test_every_set_is_in_a_suite_of_its_own_with_a_readme():
     assert len([task for task in TASKS.values() if "voicebench_sd_qa" in task.groups]) == 11
 
 
-@pytest.mark.parametrize(("dataset", "columns"), [("mmsu", "choice_c, choice_d (choices)"), ("mmau_mini", "(choices)")])
-def test_a_set_is_described_with_its_columns(dataset, columns):
-    lines = list(describe_data_set(dataset))
-    assert lines[0].startswith(f"data set: {dataset}, ") and any(columns in line for line in lines)
+def test_a_set_is_described_with_its_columns():
+    lines = list(describe_data_set("mmsu"))
+    assert lines[0].startswith("data set: mmsu, ") and any("choice_c, choice_d (choices)" in line for line in lines)
 
 
 def test_options_come_from_columns_json_lists_and_letters(shared_cache, hub):

@@ -15,7 +15,6 @@ import speechiq.siq_tasks.task as speech_task
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings import audio_file
 from speechiq.core.transforms import read_transforms
-from speechiq.metrics.choice import NONE_OF_THE_ABOVE
 from tests.runs import load_task
 
 SUITE = suite.HERE
@@ -64,14 +63,6 @@ def test_remember_and_understand_ask_for_the_same_transcript(demo_tasks):
     prompts = {name: task.doc_to_text(task.eval_docs[0]) for name, task in demo_tasks.items()}
     assert prompts["siq_demo_remember"] == prompts["siq_demo_understand"]
     assert all(prompt.count("<audio>") == 1 for prompt in prompts.values())
-
-
-def test_the_question_is_asked_with_five_lettered_options(demo_tasks):
-    task = demo_tasks["siq_demo_apply"]
-    doc = task.eval_docs[0]
-    lines = task.doc_to_text(doc).splitlines()
-    for letter, option in zip("ABCDE", [*doc["options"], NONE_OF_THE_ABOVE], strict=True):
-        assert f"({letter}) {option}" in lines
 
 
 @pytest.mark.parametrize(("level", "filtered"), [("remember", "so it goes"), ("apply", ["B", ["B"] * 5])])

@@ -14,7 +14,7 @@ from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.index import HERE, resolve_folder
 from tests import runs
 from tests.commands import siq
-from tests.siq_tasks.conftest import write_lines
+from tests.siq_tasks.conftest import read_lines, write_lines
 
 DEMO = json.loads(HERE.joinpath("demo", "clips.json").read_text(encoding="utf-8"))
 TEXTS = [{"id": clip["id"].partition("/")[2], "text": clip["text"], "domain": clip["domain"]} for clip in DEMO]
@@ -81,9 +81,6 @@ def test_a_set_is_prepared_once_and_again_if_its_texts_change(make, own_cache):
     [
         ({"text": "a"}, "no column 'audio'; it has text"),
         ({"id": "a"}, "no column 'text'; it has id"),
-        ({"id": "a", "text": " "}, "row 1: text is ' ', not a text"),
-        ({"id": "a", "text": "um"}, "row 1: 'um' has no word to score"),
-        ({"id": {}, "text": "a"}, "row 1: id is {}, not a text"),
     ],
 )
 def test_a_row_that_cannot_be_scored_is_named_and_nothing_is_written(make, tmp_path, row, message):
@@ -186,14 +183,16 @@ def test_scores_are_those_of_the_set_with_audio_to_the_last_digit(make, tiny_cas
     ranked = {}
     for name, audio in (("texts", None), ("sound", HERE / "demo")):
         rows = [row | {"cluster": row["domain"], "audio": clip["file"]} for row, clip in zip(TEXTS, DEMO, strict=True)]
-        folder, _ = make(rows, name, tiny_cascade.llm, audio=audio, group_by=["domain"])
+        folder, made = make(rows[::3], name, tiny_cascade.llm, audio=audio, group_by=["domain"])
+        asked = read_lines(folder / "questions.jsonl")
+        write_lines(folder / "questions.jsonl", *(row for row in asked if row["id"] in made.ids))
         for spec in specs:
             model = HFAudio(pretrained=spec, device="cpu", llm_answer="argmax", store="off")
             ranked[name, spec] = runs.evaluate(model, [f"siq_{name}"], include=folder, output=tmp_path / "runs" / name)
     for spec in specs:
         for level in ("remember", "understand", "apply"):
             texts, sound = (scores(ranked[name, spec], f"siq_{name}_{level}", name) for name in ("texts", "sound"))
-            assert texts == sound and len(texts) in (14, 42)
+            assert texts == sound and len(texts) in (5, 15)
     printed = [siq("score", tmp_path / "runs" / name, "-o", tmp_path / f"{name}.json") for name in ("texts", "sound")]
     assert printed[0].replace("texts", "sound") == printed[1] and "SIQ" in printed[0]
     page = tmp_path / "texts.html"

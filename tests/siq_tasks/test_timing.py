@@ -17,7 +17,6 @@ from tests.engines.opener import open_engine
 from tests.records import named
 from tests.runs import evaluate, read_rows
 from tests.siq_tasks.questions.server import events, serving
-from tests.warm import lm_eval, run_warm
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")
 
@@ -54,23 +53,17 @@ def test_the_probe_of_sampling_is_not_timed():
     assert set(recorder.latencies) == {11, 12} and "stream" not in server.requests[0]
 
 
-def run(folder, spec, *options, task="siq_demo_apply", model="hf-audio", limit=4):
-    arguments = ["run", "--model", model, "--tasks", task, "--limit", str(limit), "--device", "cpu"]
-    arguments += ["--model_args", spec] if spec else []
-    return run_warm(lm_eval, *arguments, "--log_samples", "--output_path", str(folder), *options)
-
-
-TIMED = ("--metadata", "timing=stream")
+TIMED = {"timing": "stream"}
 
 
 @pytest.mark.slow
 def test_a_run_has_the_times_and_the_answers_of_one_without(tiny_cascade, tmp_path):
-    spec, short = f"pretrained=gold+{tiny_cascade.llm}", ("--gen_kwargs", "max_gen_toks=4")
+    spec, short = f"pretrained=gold+{tiny_cascade.llm}", {"limit": 4, "gen_kwargs": "max_gen_toks=4"}
     store = f"{spec},store={tmp_path / 'store'}"
-    runs = {"plain": (f"{spec},store=off", ()), "timed": (store, TIMED), "again": (store, TIMED)}
-    for name, (arguments, options) in runs.items():
-        done = run(tmp_path / name, arguments, *options, *short)
-        assert done.returncode == 0, done.stderr[-3000:]
+    runs = {"plain": (f"{spec},store=off", {}), "timed": (store, TIMED), "again": (store, TIMED)}
+    for name, (system, about) in runs.items():
+        place = tmp_path / name
+        evaluate("hf-audio", ["siq_demo_apply"], output=place, model_args=system, metadata=about, **short)
     plain, timed, again = (read_rows(tmp_path / name) for name in runs)
     assert [row["resps"] for row in plain] == [row["resps"] for row in timed] == [row["resps"] for row in again]
     assert not {*TIMES} & plain[0].keys() and "timing" not in json.dumps(plain)
@@ -95,21 +88,19 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_timed_is_refused_before_it_runs(case, tiny_cascade, tmp_path):
+def test_what_cannot_be_timed_is_refused_before_it_runs(case, tiny_cascade):
     model, spec, line = case
-    done = run(tmp_path, spec.format(llm=tiny_cascade.llm), *TIMED, model=model)
-    assert done.returncode and "--metadata timing=stream: " in done.stderr and line in done.stderr
+    with pytest.raises(SpeechIQError, match=f"^--metadata timing=stream: .*{line}"):
+        evaluate(model, ["siq_demo_apply"], model_args=spec.format(llm=tiny_cascade.llm), metadata=TIMED, limit=4)
 
 
 def test_tasks_that_want_a_transcript_are_refused_and_those_that_can_be_timed_are_named():
     message = "--metadata timing=stream: no task of this run can be timed; tasks whose answers are written or spoken"
     with pytest.raises(SpeechIQError, match=message):
-        refuse({"timing": "stream"}, ["normalizer"])
+        refuse(TIMED, ["normalizer"])
 
 
 def test_judged_answers_of_a_streaming_endpoint_have_their_times():
-    timing = {"timing": "stream"}
-
     def script(*_):
         asks_stream = server.requests[-1].get("stream")
         return events([{"content": "Jane"}, {"content": " Austen"}]) if asks_stream else "Jane Austen"
@@ -117,7 +108,7 @@ def test_judged_answers_of_a_streaming_endpoint_have_their_times():
     with serving(script) as server:
         system = {"model": "m", "base_url": server.url, "num_concurrent": 1}
         tasks = ["audiobench_demo_judged", "siq_demo_remember"]
-        results = evaluate("audio-api", tasks, model_args=system, metadata=timing, limit=3)
+        results = evaluate("audio-api", tasks, model_args=system, metadata=TIMED, limit=3)
     rows = results["samples"]["audiobench_demo_judged"]
     assert [row["warm_up"] for row in rows].count(1) == 1 and not any(row["from_cache"] for row in rows)
     timed = [row for row in rows if not row["warm_up"]]

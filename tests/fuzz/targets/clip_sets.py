@@ -16,7 +16,8 @@ from tests.core.recordings import by_ffmpeg
 from tests.fuzz.judge import judge, judge_own_frames, run_siq
 from tests.fuzz.mutations import PLACES, VALUES
 from tests.fuzz.targets import questions
-from tests.fuzz.targets.target import Target, write_lines
+from tests.fuzz.targets.target import Target
+from tests.siq_tasks.conftest import write_lines
 
 SAID = "The town council approved the new bridge on Tuesday evening."
 CLIPS = {"a": "wav", "b": "wav", "c": "m4a"}
@@ -34,7 +35,7 @@ def prepare_table(folder: Path) -> list[Path]:
         else:
             file.write_bytes(by_ffmpeg("ipod", "aac", seconds=1.0))
     rows = [{"id": name, "audio": f"{name}.{ending}", "text": SAID} for name, ending in CLIPS.items()]
-    write_lines(folder / "calls.jsonl", rows)
+    write_lines(folder / "calls.jsonl", *rows)
     lines = ["id,audio,text", *(",".join(row.values()) for row in rows)]
     folder.joinpath("calls.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return [folder / "calls.jsonl", folder / "calls.csv", *sorted(audio.iterdir())]

@@ -10,8 +10,9 @@ from typing import Any
 from speechiq.siq_tasks.loaders import clips, passages
 from tests.fuzz.judge import judge
 from tests.fuzz.mutations import VALUES
-from tests.fuzz.targets.target import Target, write_lines
+from tests.fuzz.targets.target import Target
 from tests.siq_tasks.belebele import FEATURES, question, record, sentence, write_set
+from tests.siq_tasks.conftest import write_lines
 from tests.siq_tasks.published_rows import AUDIO, OPTIONS, SETS, SETTINGS, make_row, read_about
 
 ROWS = 40
@@ -33,7 +34,7 @@ def prepare(folder: Path) -> list[Path]:
     for task in SETS:
         about = read_about(task)
         audio = {about.get("audio_column", "audio"): "a.wav"}
-        write_lines(folder / f"{task}.jsonl", [make_row(about, number, {}) | audio for number in range(ROWS)])
+        write_lines(folder / f"{task}.jsonl", *(make_row(about, number, {}) | audio for number in range(ROWS)))
         files.append(folder / f"{task}.jsonl")
     return files
 
@@ -51,7 +52,7 @@ def _load_rows(file: Path, task: str, rng: random.Random) -> None:
         rows = [json.loads(line) for line in file.read_bytes().splitlines()]
         for row in rng.sample(rows, rng.choice((0, 1, 1, 2))):
             row[rng.choice(sorted(row))] = rng.choice(LIKELY if rng.random() < 0.8 else VALUES)
-        write_lines(file, rows)
+        write_lines(file, *rows)
     except (OSError, ValueError, TypeError, RecursionError, IndexError, AttributeError):
         pass  # The file is no table any more.
     about = read_about(task) | {"dataset_path": str(file)} | SETTINGS

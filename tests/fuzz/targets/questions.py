@@ -6,7 +6,8 @@ import random
 from pathlib import Path
 
 from tests.fuzz.judge import run_siq
-from tests.fuzz.targets.target import Target, write_lines
+from tests.fuzz.targets.target import Target
+from tests.siq_tasks.conftest import write_lines
 
 
 def prepare(folder: Path, clips: tuple[str, ...] = ("0", "1", "2")) -> list[Path]:
@@ -18,7 +19,7 @@ def prepare(folder: Path, clips: tuple[str, ...] = ("0", "1", "2")) -> list[Path
         for clip in clips for n in range(3)
     ]  # fmt: skip
     rows.append({"id": f"calls/{clips[0]}", "question_id": "x-q1", "left_out": "no checker agreed"})
-    write_lines(folder / "questions.jsonl", rows)
+    write_lines(folder / "questions.jsonl", *rows)
     return [folder / "questions.jsonl"]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from speechiq.metrics.choice import vote
 from tests.fuzz.judge import run_siq
-from tests.fuzz.targets.target import Command, Target, write_lines
+from tests.fuzz.targets.target import Command, Target
+from tests.records import change_rows
 from tests.reducer.conftest import levels, write_run
 
 SKILLS = {"good": 0.9, "fair": 0.6, "bad": 0.3}
@@ -30,8 +32,8 @@ def _review(folder: Path) -> None:
     """Write a file of reviews, `review.jsonl`, and the set that is confirmed by it, `set.json`."""
     review = folder / "review.jsonl"
     assert run_siq(["study", "unanswerable", folder / "runs", "-o", review]) is None
-    rows = [json.loads(line) for line in review.read_text(encoding="utf-8").splitlines()]
-    write_lines(review, (row | {"verdict": VERDICTS[number > 1]} for number, row in enumerate(rows)))
+    numbers = count()
+    change_rows(review, lambda row: row | {"verdict": VERDICTS[next(numbers) > 1]})
     assert run_siq(["study", "unanswerable", folder / "runs", "--review", review, "-o", folder / "set.json"]) is None
 
 
@@ -39,15 +41,15 @@ def _write(folder: Path, name: str, skill: float, date: float) -> None:
     described = {"config": {"siq": {"pretrained": name, "system": {"kind": "cascade", "asr": {"model": name}}}}}
     results = write_run(folder, levels(skill), system=name, date=date, **described)
     (apply,) = results.parent.glob(f"samples_demo_2_*-{date:09.6f}.jsonl")
-    rows = [json.loads(line) for line in apply.read_text(encoding="utf-8").splitlines()]
-    for row in rows:
-        letters = ["A"] * 5 if row["acc"] else list("BBCBE")
-        row |= {"filtered_resps": [[vote(letters), letters]], "audio_coverage": 1.0}
-        row |= {"unparsed": 0.0, "none_of_the_above": 0.0}
-    write_lines(apply, rows)
+    change_rows(apply, _answer)
     (remember,) = results.parent.glob(f"samples_demo_0_*-{date:09.6f}.jsonl")
-    rows = [json.loads(line) for line in remember.read_text(encoding="utf-8").splitlines()]
-    write_lines(remember, (row | {"cer": row["wer"] / 2} for row in rows))
+    change_rows(remember, lambda row: row | {"cer": row["wer"] / 2})
+
+
+def _answer(row: dict[str, Any]) -> dict[str, Any]:
+    letters = ["A"] * 5 if row["acc"] else list("BBCBE")
+    given = {"filtered_resps": [[vote(letters), letters]], "audio_coverage": 1.0}
+    return row | given | {"unparsed": 0.0, "none_of_the_above": 0.0}
 
 
 def commands_of_runs(folder: Path) -> list[Command]:

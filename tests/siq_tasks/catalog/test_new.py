@@ -71,9 +71,9 @@ def test_an_unknown_language_is_refused_before_the_folder_is_written(mine, tmp_p
     assert "Deutschh" in str(error.value) and not tmp_path.joinpath("tasks").exists()
 
 
-def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
+def test_three_tasks_from_an_empty_folder(mine, tmp_path, tiny_cascade):
     audio, text = mine
-    options = ("--audio", str(audio), "--text", str(text), "--embedder", str(demo_models[-1]))
+    options = ("--audio", str(audio), "--text", str(text), "--embedder", tiny_cascade.llm)
     done = run("siq", "data", "new", "harbour", *options, cwd=tmp_path)
     assert done.returncode == 0 and "Understand compares" not in done.stderr, done.stderr
     assert "Ids of the clips: harbour/a, harbour/b; `siq list tasks harbour` lists all" in done.stdout
@@ -84,7 +84,7 @@ def test_three_tasks_from_an_empty_folder(mine, tmp_path, demo_models):
         assert {key: theirs[key] for key in ours} == ours and description.items() <= theirs["metadata"].items()
         assert "normalizer" not in theirs["metadata"] and "language" not in theirs["metadata"]
     write_questions(tmp_path / "harbour" / "questions.jsonl", "a", "harbour/b")
-    system = {"pretrained": f"gold+{demo_models[-1]}", "llm_answer": "likelihood"}
+    system = {"pretrained": f"gold+{tiny_cascade.llm}", "llm_answer": "likelihood"}
     results = evaluate("hf-audio", ["siq_harbour"], include=tmp_path / "harbour", model_args=system)
     assert results["results"]["siq_harbour_remember"]["wer,transcript"] == 0
     assert results["results"]["siq_harbour_understand"]["similarity,embedding"] == pytest.approx(1, abs=1e-6)

@@ -1,7 +1,6 @@
 """Preparing a test's clips from rows, and every row that cannot make one."""
 
 import json
-import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -15,9 +14,10 @@ from pyarrow import parquet
 from speechiq.core.clip import file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.recordings.audio_file import save_audio
+from speechiq.siq_tasks.catalog.data_sets import list_clips
 from speechiq.siq_tasks.loaders import clips as loading
 from speechiq.siq_tasks.loaders.clips import prepare
-from tests.conftest import full_disk, run
+from tests.conftest import full_disk
 from tests.siq_tasks.conftest import README, encode, esb_row, write_parquet
 
 pytestmark = pytest.mark.slow
@@ -122,10 +122,11 @@ def test_rows_that_cannot_make_a_test_are_named(own_cache, tmp_path, given, meta
 
 
 def test_no_network_and_nothing_cached_names_the_way_out(own_cache, monkeypatch, tmp_path):
-    program = "from speechiq.siq_tasks.catalog.data_sets import list_clips; list_clips('earnings22')"
-    done = run("python", "-c", program, env=os.environ | {"HF_HUB_OFFLINE": "1"})
-    assert "cannot be loaded and is not in the cache" in done.stderr.splitlines()[-1]
-    assert "--metadata dataset_path=FOLDER" in done.stderr.splitlines()[-1]
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    for module in ("huggingface_hub.constants", "datasets.config"):
+        monkeypatch.setattr(f"{module}.HF_HUB_OFFLINE", True)
+    with pytest.raises(SpeechIQError, match=r"cannot be loaded and is not in the cache.*dataset_path=FOLDER"):
+        list_clips("earnings22")
 
 
 def test_a_disk_that_takes_no_more_leaves_nothing_half_written(own_cache):

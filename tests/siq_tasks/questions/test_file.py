@@ -101,7 +101,6 @@ def test_questions_by_hand_need_neither_all_keys_nor_a_letter(tmp_path, name, co
         ("id,question,A,B,C,answer\na,Who?,x,y,z,x\n", "no column 'D'; it has id, question, A, B, C, answer"),
         ("id,question,A,B,C,D,answer\na,Who?,x,y,z,,x\n", "line 2: option '' is not a text; correct or delete"),
         ("id,question,A,B,C,D,answer\n\n,Who?,x,y,z,w,x\n", "line 3: misses 'id'"),
-        ("id,question,A,B,C,D,answer,a\na,Who?,x,y,z,w,x,1\n", "line 1: columns 3 and 8 have the same name, 'a'"),
     ],
 )
 def test_a_table_of_questions_that_cannot_be_read_is_named(tmp_path, content, message):
