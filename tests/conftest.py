@@ -66,6 +66,22 @@ def tiny_cascade(demo_models, tmp_path_factory):
     return tiny_cascade.save(tmp_path_factory.mktemp("tiny-cascade"))
 
 
+@pytest.fixture(scope="session")
+def tiny_ear(demo_models, tmp_path_factory) -> str:
+    """Return the folder of a tiny audio model."""
+    from tests.engines import tiny
+
+    return tiny.make("qwen2_audio", tmp_path_factory.mktemp("tiny-ear"))
+
+
+@pytest.fixture(scope="session")
+def tiny_voice(tmp_path_factory) -> str:
+    """Return the folder of a tiny voice."""
+    from tests.engines import tiny
+
+    return tiny.make_voice(tmp_path_factory.mktemp("tiny-voice"))
+
+
 @pytest.fixture
 def endpoint_key(monkeypatch) -> None:
     """Set the key that endpoints get, which no message may show, and no address."""

@@ -22,7 +22,6 @@ def kill_oneself():
 @pytest.mark.parametrize(
     ("entry", "arguments"),
     [
-        (siq, ("list", "norms")),
         (siq, ("score", "no-such-folder")),
         (siq, ("scor",)),
         (lm_eval, (*QUICK, "--log_samples", "--output_path", "runs")),

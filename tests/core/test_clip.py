@@ -56,12 +56,10 @@ def test_any_rate_channel_count_and_format_comes_out_mono_at_16_khz(tmp_path, na
     assert np.abs(array[2000:14000]).max() == pytest.approx(0.5, abs=0.1)
 
 
-def test_a_clip_stays_small_and_equal_after_every_change(tmp_path):
+def test_a_clip_that_was_read_stays_small(tmp_path):
     clip = write_tone(tmp_path / "a.wav")
     assert len(clip.samples) == SAMPLING_RATE
-    for same in (pickle.loads(pickle.dumps(clip)), copy.deepcopy(clip)):
-        assert same == clip and hash(same) == hash(clip) and len(same.samples) == SAMPLING_RATE
-    assert len(pickle.dumps(clip)) < 1000
+    assert len(pickle.dumps(clip)) < 1000 and len(pickle.loads(pickle.dumps(clip)).samples) == SAMPLING_RATE
 
 
 def test_a_part_of_a_file_is_a_clip_of_its_own(tmp_path):

@@ -26,7 +26,6 @@ from tests.siq_tasks.questions.server import event, events, serving
 pytestmark = pytest.mark.usefixtures("endpoint_key")
 
 ADVICE = Advice("--base-url", "a larger timeout", "shorter audio", "n")
-TIMEOUT = 1.0
 #: Seconds for which servers hang, and in which a client must have ended, on however slow a machine.
 HANGS, IN_TIME = 120, 60
 SOON = "Retry-After-Ms: 5\r\n"
@@ -88,7 +87,7 @@ def connect(server, model="m", **options):
     return Endpoint(model, server.url, advice=ADVICE, **options)
 
 
-def ask(server, retries=0, timeout=TIMEOUT):
+def ask(server, retries=0, timeout=10.0):
     """Return the one line, and how many seconds it took."""
     endpoint, began = connect(server, timeout=timeout, max_retries=retries), time.monotonic()
     with pytest.raises(SpeechIQError) as caught:
@@ -119,7 +118,7 @@ def drip(data, every=0.05):
 )
 def test_a_call_ends_in_time_for_every_fault_of_the_server(script):
     with raw(script) as server:
-        error, took = ask(server)
+        error, took = ask(server, timeout=0.3)
     assert took < IN_TIME
     assert "no answer in time; try a larger timeout" in error or "broke off its reply" in error
 
@@ -147,8 +146,6 @@ def refusal(fields):
         (reply(""), "sent no chat completion (Expecting value"),
         (reply('{"object": "list"}'), "sent no chat completion (no 'choices'); check --base-url, which often ends in"),
         (message('{"content": NaN}'), "sent no chat completion (content is a float)"),
-        (message('{"content": 0}'), "sent no chat completion (content is a int)"),
-        (message('{"content": false}'), "sent no chat completion (content is a bool)"),
         (message('{"content": [7]}'), "sent no chat completion ('int' object has no attribute"),
         (message('{"content": "Hi", "refusal": {}}'), "sent no chat completion (refusal is a dict)"),
         (message('{"content": "Hi", "audio": []}'), "sent no chat completion ('list' object has no attribute"),
@@ -164,7 +161,7 @@ def refusal(fields):
 )
 def test_what_is_no_reply_is_one_short_line(data, fault):
     with raw(sends(data)) as server:
-        error, _ = ask(server, timeout=10)
+        error, _ = ask(server)
     assert error.startswith(f"openai:m at 127.0.0.1: {fault}")
 
 

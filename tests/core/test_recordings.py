@@ -70,8 +70,6 @@ def patched(data: bytes, place: int, value: bytes) -> bytes:
 
 WAV = by_sndfile("WAV", "PCM_16")
 FLAC = by_sndfile("FLAC", "PCM_16")
-OTHER_SNDFILE = ("W64", "AIFF", "AU", "CAF", "NIST", "VOC")
-OTHER_FFMPEG = (("wv", "wavpack"), ("adts", "aac"), ("asf", "wmav2"), ("tta", "tta"))
 OPUS = by_sndfile("OGG", "OPUS")
 M4A = by_ffmpeg("ipod", "aac")
 MP3 = by_ffmpeg("mp3", "libmp3lame")
@@ -105,8 +103,8 @@ def float_wav(value: float) -> bytes:
         (float_wav(np.inf), "a sample of inf"),
         (float_wav(1e38), r"a sample of 1e\+38, but full scale is 1"),
         (by_sndfile("WAV", "PCM_16", samples=np.zeros((0, 1))), "it has no samples"),
-        *((by_sndfile(kind, "PCM_16"), "not readable as audio: not WAV") for kind in OTHER_SNDFILE),
-        *((by_ffmpeg(*how), "not readable as audio: not WAV") for how in OTHER_FFMPEG),
+        (by_sndfile("AIFF", "PCM_16"), "not readable as audio: not WAV"),
+        (by_ffmpeg("adts", "aac"), "not readable as audio: not WAV"),
         (
             INTEGERS,
             r"a sample of 10\d\d\d\.\d, but full scale is 1 .*; divide integers by their own full scale \(32768 for",
@@ -256,7 +254,7 @@ def test_a_large_file_is_never_in_memory_at_once(tmp_path):
     small.write_bytes(WAV)
     header = io.BytesIO()
     soundfile.write(header, np.zeros((0, 2)), 48_000, format="WAV", subtype="PCM_16")
-    size = 300 << 20
+    size = 150 << 20
     data = patched(patched(header.getvalue(), 4, struct.pack("<I", size + 36)), 40, struct.pack("<I", size))
     with large.open("wb") as file:
         file.write(data)
@@ -265,4 +263,4 @@ def test_a_large_file_is_never_in_memory_at_once(tmp_path):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     duration, grown = map(float, done.stdout.split())
     assert duration == size / 4 / 48_000
-    assert grown < 150
+    assert grown < 75

@@ -10,7 +10,7 @@ from speechiq.siq_tasks.index import list_language_tasks
 @pytest.mark.parametrize(
     ("written", "code"),
     [
-        ("de", "de"), ("zh-Hant", "zh"), ("pt-BR", "pt"), ("German", "de"), ("cantonese", "yue"), ("yue", "yue"),
+        ("de", "de"), ("pt-BR", "pt"), ("German", "de"), ("cantonese", "yue"), ("yue", "yue"),
         ("cmn", "cmn"), ("ckb", "ckb"), ("kea", "kea"), ("jw", "jw"), ("no", "no"), ("auto", None), (None, None),
     ],
 )  # fmt: skip
@@ -22,13 +22,9 @@ def test_codes_and_english_names_are_read(written, code):
     ("written", "fix"),
     [
         ("deu_Latn", "did you mean de?"),
-        ("ger", "did you mean de?"),
         ("DE", "did you mean de?"),
-        ("de_DE", "did you mean de?"),
         ("Germn", "did you mean de?"),
-        ("zho_Hans", "did you mean zh?"),
         ("arb_Arab", "did you mean ar?"),
-        ("spanisch", "did you mean es?"),
         ("xx", "write one such as de"),
         ("gr", "write one such as de"),
         ("", "write one such as de"),

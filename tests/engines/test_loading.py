@@ -18,18 +18,11 @@ from speechiq.engines._shared.checkpoint import Checkpoint, Loading
 from speechiq.engines.audio.hf import AudioLLM
 from speechiq.engines.base import Setup
 from speechiq.engines.text.hf import TransformersLLM
-from speechiq.harness_patch.systems.build import build_system
-from tests.engines import tiny
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 
 pytestmark = pytest.mark.slow
 
 SMOLLM = "demo:SmolLM2-135M-Instruct"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, demo_models):
-    return tiny.make("qwen2_audio", tmp_path_factory.mktemp("qwen2_audio"))
 
 
 @pytest.fixture(scope="module")
@@ -41,23 +34,19 @@ def answer(model, prompts):
     return model.generate(prompts, [[1, 2]] * len(prompts), {"do_sample": True, "max_gen_toks": 6})
 
 
-def build(spec, **options):
-    return build_system(spec, options, device="cpu", batch_size=2, seed=0)
-
-
-def test_an_adapter_is_laid_over_the_model(folder, prompts, tmp_path):
+def test_an_adapter_is_laid_over_the_model(tiny_ear, prompts, tmp_path):
     from peft import LoraConfig, get_peft_model
 
     adapted = get_peft_model(
-        AutoModelForMultimodalLM.from_pretrained(folder),
+        AutoModelForMultimodalLM.from_pretrained(tiny_ear),
         LoraConfig(target_modules=["q_proj", "v_proj"], init_lora_weights=False),
     )
     adapted.save_pretrained(tmp_path / "adapter")
     adapted.merge_and_unload().save_pretrained(tmp_path / "merged")
-    AutoProcessor.from_pretrained(folder).save_pretrained(tmp_path / "merged")
-    plain = open_engine(AudioLLM, folder, batch_size=2)
+    AutoProcessor.from_pretrained(tiny_ear).save_pretrained(tmp_path / "merged")
+    plain = open_engine(AudioLLM, tiny_ear, batch_size=2)
     merged = open_engine(AudioLLM, str(tmp_path / "merged"), batch_size=2)
-    model = open_engine(AudioLLM, folder, batch_size=2, peft=str(tmp_path / "adapter"))
+    model = open_engine(AudioLLM, tiny_ear, batch_size=2, peft=str(tmp_path / "adapter"))
     assert answer(model, prompts) == answer(merged, prompts) != answer(plain, prompts)
     assert model.describe()["peft"] == str(tmp_path / "adapter")
 
@@ -90,9 +79,9 @@ def test_weights_go_to_an_accelerator_as_they_are_read():
     assert Loading(device_map="auto").arguments(torch.device("cuda", 1))["device_map"] == "auto"
 
 
-def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
-    plain = open_engine(AudioLLM, folder, batch_size=2)
-    spread = open_engine(AudioLLM, folder, batch_size=2, device_map="auto", attn_implementation="eager")
+def test_layers_may_be_spread_by_a_device_map_and_are_freed(tiny_ear, prompts):
+    plain = open_engine(AudioLLM, tiny_ear, batch_size=2)
+    spread = open_engine(AudioLLM, tiny_ear, batch_size=2, device_map="auto", attn_implementation="eager")
     with spread.checkpoint.loaded() as model:
         assert model.config._attn_implementation == "eager"
         assert answer(spread, prompts) == answer(plain, prompts)
@@ -100,10 +89,10 @@ def test_layers_may_be_spread_by_a_device_map_and_are_freed(folder, prompts):
     assert weight() is None
 
 
-def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(folder):
+def test_a_model_is_loaded_when_it_is_needed_and_stays_inside_a_block(tiny_ear):
     loads = []
     fits, equip = lambda config: True, lambda model: nullcontext(loads.append(model))
-    checkpoint = Checkpoint(folder, AutoModelForMultimodalLM, fits, "it", Loading(), Setup(), equip=equip)
+    checkpoint = Checkpoint(tiny_ear, AutoModelForMultimodalLM, fits, "it", Loading(), Setup(), equip=equip)
     with checkpoint.keep_loaded():
         assert not loads
         with checkpoint.loaded() as first:
@@ -158,8 +147,8 @@ def test_quantization_names_its_missing_package(demo_models, monkeypatch):
         open_engine(TransformersLLM, SMOLLM, device="cuda", quantization="8bit")
 
 
-def test_a_refusal_of_transformers_is_one_line(folder, prompts):
-    model = open_engine(AudioLLM, folder, batch_size=2, attn_implementation="bogus")
+def test_a_refusal_of_transformers_is_one_line(tiny_ear, prompts):
+    model = open_engine(AudioLLM, tiny_ear, batch_size=2, attn_implementation="bogus")
     with pytest.raises(SpeechIQError, match=r"cannot be loaded with attn_implementation=bogus \(.*bogus"):
         answer(model, prompts)
 
@@ -179,8 +168,8 @@ def test_a_model_too_large_for_memory_names_the_ways_out(demo_models, monkeypatc
         open_engine(TransformersLLM, SMOLLM, batch_size=1, prefix="llm_").loglikelihood([TextPrompt("a")], [["b"]])
 
 
-def test_a_checkpoint_whose_weights_are_missing_is_told(folder, prompts, tmp_path):
-    shutil.copytree(folder, tmp_path / "cut", ignore=shutil.ignore_patterns("*.safetensors"))
+def test_a_checkpoint_whose_weights_are_missing_is_told(tiny_ear, prompts, tmp_path):
+    shutil.copytree(tiny_ear, tmp_path / "cut", ignore=shutil.ignore_patterns("*.safetensors"))
     model = open_engine(AudioLLM, str(tmp_path / "cut"), batch_size=2)
     with pytest.raises(SpeechIQError, match=f"^{Path(tmp_path)}/cut: cannot be loaded .*model.safetensors"):
         answer(model, prompts)

@@ -77,13 +77,6 @@ def test_the_ends_of_the_interval_stay_inside():
     assert draw_choices(logits, torch.tensor([0.0, 1 - 1e-16], dtype=torch.float64)).tolist() == [0, 2]
 
 
-def test_a_row_depends_on_its_seed_alone():
-    scores, ids = torch.randn(4, 50), torch.zeros(4, 1, dtype=torch.long)
-    together = SeededSampling([7, 8, 9, 10])(ids, scores).argmax(-1)
-    alone = torch.cat([SeededSampling([7 + i])(ids[:1], scores[i : i + 1]).argmax(-1) for i in range(4)])
-    assert torch.equal(together, alone)
-
-
 def test_each_step_draws_anew():
     sampler = SeededSampling([3])
     scores, ids = torch.zeros(1, 50), torch.zeros(1, 1, dtype=torch.long)

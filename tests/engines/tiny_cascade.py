@@ -30,11 +30,12 @@ class Cascade(NamedTuple):
         """Return the system spec."""
         return f"{self.asr}+{self.llm}"
 
-    def ask(self, *tasks: str) -> tuple[str, ...]:
-        """Return arguments of lm-eval that run the tasks with these models alone."""
+    def ask(self, *tasks: str, **metadata: str) -> tuple[str, ...]:
+        """Return arguments of lm-eval that run the tasks with these models alone, with this metadata."""
+        about = ",".join(f"{name}={value}" for name, value in ({"embedder": self.llm} | metadata).items())
         return (
             "--model", "hf-audio", "--model_args", f"pretrained={self.spec},llm_answer=likelihood",
-            "--tasks", ",".join(tasks), "--metadata", f"embedder={self.llm}", "--log_samples",
+            "--tasks", ",".join(tasks), "--metadata", about, "--log_samples",
         )  # fmt: skip
 
 

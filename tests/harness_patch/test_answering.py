@@ -7,9 +7,10 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored
 from speechiq.core.usage import since, snapshot
 from speechiq.harness_patch.systems.answering import Question, way_of_answering
-from speechiq.harness_patch.systems.build import build_system
+from tests.engines.opener import build
 from tests.records import named
 
+GOLD = "gold+demo:SmolLM2-135M-Instruct"
 OPTIONS = ["a fire", "a strike", "a fine", "a price", "None of the above"]
 
 
@@ -57,9 +58,7 @@ def test_draws_follow_the_softmax_of_the_scores():
 def test_answers_that_end_at_the_limit_are_counted_also_from_the_response_cache(demo_models, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_STORE", str(tmp_path))
     clip = named("0")
-    system = build_system(
-        "gold+demo:SmolLM2-135M-Instruct", {}, device="cpu", batch_size=4, seed=0, references={clip: OPTIONS[0]}
-    )
+    system = build(GOLD, references={clip: OPTIONS[0]})
     question = about(clip, do_sample=False, max_gen_toks=3)
     for cached in (False, True):
         before = snapshot()
@@ -72,14 +71,7 @@ def test_answers_that_end_at_the_limit_are_counted_also_from_the_response_cache(
 @pytest.mark.parametrize("way", ["argmax", "generate"])
 def test_a_cascade_asks_its_recognizer_once_for_the_clips_of_questions(demo_models, monkeypatch, way):
     texts = dict(zip(map(named, "01"), OPTIONS, strict=False))
-    system = build_system(
-        "gold+demo:SmolLM2-135M-Instruct",
-        {"llm_answer": way},
-        device="cpu",
-        batch_size=4,
-        seed=0,
-        references=texts,
-    )
+    system = build(GOLD, llm_answer=way, references=texts)
     asked, transcribe = [], system.engine.asr.transcribe
     monkeypatch.setattr(
         system.engine.asr, "transcribe", lambda clips, **keep: asked.append(len(clips)) or transcribe(clips, **keep)
@@ -93,9 +85,7 @@ def test_a_cascade_asks_its_recognizer_once_for_the_clips_of_questions(demo_mode
 
 
 def test_what_was_chosen_is_recorded_and_named_in_errors(demo_models):
-    system = build_system(
-        "gold+demo:SmolLM2-135M-Instruct", {"llm_answer": "argmax"}, device="cpu", batch_size=1, seed=0
-    )
+    system = build(GOLD, llm_answer="argmax")
     assert system.describe()["answering"] == {"way": "argmax", "prompt_version": 1}
     with pytest.raises(SpeechIQError, match=r"^llm_answer=argmax: a question without a clip has no options"):
         system.check([Question(Prompt.about("What?"), {})], 5)

@@ -40,9 +40,9 @@ dataset_path: parquet
 dataset_kwargs: {{data_files: {{test: {rows}}}}}
 test_split: test
 output_type: generate_until
-doc_to_text: "Repeat this word: banana banana"
+doc_to_text: "Repeat these words: banana <audio> banana"
 doc_to_target: transcript
-generation_kwargs: {{until: ["\\n"], max_gen_toks: 6}}
+generation_kwargs: {{until: ["\\n"], max_gen_toks: 12}}
 metric_list: [{{metric: exact_match}}]
 """
 
@@ -82,7 +82,7 @@ def test_options_about_audio_are_scored(results):
     assert results["results"]["local_choice"]["acc,none"] == 1
 
 
-def test_a_task_of_text_alone_goes_to_the_language_model(results):
+def test_a_task_of_text_alone_goes_to_the_language_model_and_a_mark_in_it_is_a_word(results):
     assert all("banana" in row["filtered_resps"][0].lower() for row in results["samples"]["local_text"])
 
 

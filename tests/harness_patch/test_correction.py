@@ -11,10 +11,9 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.response import CORRECTIONS, response_of
 from speechiq.engines.asr.controls import Gold, Silence, TranscriptFile
 from speechiq.engines.text.openai import OpenAIText
-from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cascade import CorrectedRecognizer
 from speechiq.harness_patch.systems.correction import PROMPT_VERSION, correction_prompt, read_correction
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 from tests.records import named, texts
 from tests.runs import evaluate
 from tests.siq_tasks.questions.server import serving
@@ -170,14 +169,14 @@ def test_an_answer_may_be_as_long_as_its_transcript_asks(nbest):
 @pytest.mark.parametrize("limit", [0, "many", 2.5])
 def test_a_limit_that_is_none_is_refused_before_anything_is_loaded(demo_models, limit):
     with pytest.raises(SpeechIQError, match=f"^ger_max_gen_toks={limit}: not a whole number"):
-        build_system(f"gold+{LLM}+{LLM}", {"ger_max_gen_toks": limit}, device="cpu", batch_size=1, seed=1)
+        build(f"gold+{LLM}+{LLM}", ger_max_gen_toks=limit)
 
 
 def test_a_correctors_options_are_those_of_its_engine(demo_models):
     with pytest.raises(SpeechIQError, match=r"^ger_num_beams: no such option of the hf engine; it has .*ger_dtype"):
-        build_system(f"gold+{LLM}+{LLM}", {"ger_num_beams": 2}, device="cpu", batch_size=1, seed=1)
+        build(f"gold+{LLM}+{LLM}", ger_num_beams=2)
     with pytest.raises(SpeechIQError, match=r"^ger_max_gen_toks: no such model argument"):
-        build_system(f"gold+{LLM}", {"ger_max_gen_toks": 2}, device="cpu", batch_size=1, seed=1)
+        build(f"gold+{LLM}", ger_max_gen_toks=2)
 
 
 def chatter(prompt, _number):

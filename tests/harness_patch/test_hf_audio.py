@@ -17,7 +17,6 @@ from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio, _choose_device
 from speechiq.metrics.reply import Reply, read_settings
 from tests import runs
-from tests.engines.tiny import make_voice
 from tests.records import items
 from tests.warm import lm_eval, run_warm
 
@@ -81,9 +80,11 @@ def test_a_run_records_its_device_and_the_speed_of_each_stage(cascade, demo_clip
     assert all(speed["rtfx"] > 0 for speed in recorded["speed"].values())
 
 
-def test_replies_to_several_tasks_are_transcribed_together(tiny_cascade, gold, demo_clips, tmp_path, monkeypatch):
+def test_replies_to_several_tasks_are_transcribed_together(
+    tiny_cascade, tiny_voice, gold, demo_clips, tmp_path, monkeypatch
+):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path))
-    model = HFAudio(pretrained=gold, device="cpu", speaks=f"hf:{make_voice(tmp_path / 'voice')}")
+    model = HFAudio(pretrained=gold, device="cpu", speaks=f"hf:{tiny_voice}")
     settings = read_settings({"reply_asr": tiny_cascade.asr, "speech_quality": "off"})
     docs = [{"id": f"tc/{i}", "question": "Why?", "text": "Why is it late?", **settings} for i in range(2)]
     limit = {"until": [], "do_sample": False, "max_gen_toks": 4}
@@ -131,13 +132,6 @@ def test_a_prompt_with_more_marks_than_clips_is_named_before_any_compute(model, 
     two.doc["id"] = "demo/two"
     with pytest.raises(SpeechIQError, match=r"^demo/two: its prompt '<audio> or <audio>\?' has more <audio> \(2\) "):
         model.generate_until([two])
-
-
-def test_a_mark_in_a_task_of_text_alone_is_a_word(demo_models):
-    model = HFAudio(pretrained=GOLD, device="cpu")
-    settings = {"until": "\n", "do_sample": False, "max_gen_toks": 12}
-    ask = Instance("generate_until", {}, ("Repeat these words: banana <audio> banana", settings), 0, (None, 0, 1))
-    assert "banana" in model.generate_until([ask])[0].lower()
 
 
 @pytest.mark.parametrize(
@@ -272,15 +266,7 @@ def lm_eval_offline():
     lm_eval()
 
 
-@pytest.mark.parametrize(
-    ("model_args", "message"),
-    [
-        (["--model_args", "pretrained=bogus:x+demo:SmolLM2-135M-Instruct"], "no engine 'bogus'"),
-        ([], r"openai/whisper-large-v2: .*pretrained=demo"),
-    ],
-)
-def test_the_command_line_ends_with_one_line_and_a_code(model_args, message, tmp_path):
-    done = run_warm(lm_eval_offline, "--model", "hf-audio", *model_args, "--tasks", "siq_demo", cwd=tmp_path)
+def test_the_command_line_ends_with_one_line_and_a_code(tmp_path):
+    done = run_warm(lm_eval_offline, "--model", "hf-audio", "--tasks", "siq_demo", cwd=tmp_path)
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    *_, last = done.stderr.splitlines()
-    assert last.startswith("siq: error: ") and re.search(message, last)
+    assert re.match(r"siq: error: openai/whisper-large-v2: .*pretrained=demo", done.stderr.splitlines()[-1])

@@ -16,7 +16,6 @@ from tests.engines.tiny_cascade import save_recognizer
 
 pytestmark = pytest.mark.slow
 
-LLM = "demo:SmolLM2-135M-Instruct"
 TEXTS = {
     "de": "Der Zug fährt um acht Uhr vom Gleis zwei ab.",
     "zh": "火车八点从二号站台出发",
@@ -51,14 +50,14 @@ def task_of(tmp_path, demo_models, demo_clips, monkeypatch):
     return write
 
 
-def evaluate(folder, *tasks, system=f"gold+{LLM}", output=None, **options):
+def evaluate(folder, *tasks, system="gold", output=None, **options):
     arguments = {"pretrained": system, **options}
     return runs.evaluate("hf-audio", tasks, output=output, include=folder / "tasks", model_args=arguments)
 
 
-def test_each_set_is_scored_in_the_unit_of_its_language(task_of, tmp_path):
+def test_each_set_is_scored_in_the_unit_of_its_language_and_has_a_table_of_its_own(task_of, tmp_path):
     tasks = [task_of(language) for language in ("de", "zh")]
-    results = evaluate(tmp_path, *tasks)
+    results = evaluate(tmp_path, *tasks, output=tmp_path / "runs")
     german, chinese = (results["configs"][task]["metadata"] for task in tasks)
     assert (german["unit"], german["normalizer"], german["measure"]["unit"]) == ("word", "multilingual", "WER %")
     assert (chinese["unit"], chinese["measure"]["column"], chinese["measure"]["unit"]) == ("character", "cer", "CER %")
@@ -66,12 +65,15 @@ def test_each_set_is_scored_in_the_unit_of_its_language(task_of, tmp_path):
     assert [row["doc"]["spoken_language"] for row in rows] == ["de", "zh"]
     assert (rows[0]["wer"], rows[1]["cer"], rows[0]["wrong_language"], rows[1]["wrong_language"]) == (0, 0, 0, 0)
     assert math.isnan(rows[1]["wer"]) and results["config"]["siq"]["system"]["languages"] == ["de", "zh"]
+    text = siq("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
+    german, chinese = text.index("Levels, without Speech IQ: de"), text.index("Levels, without Speech IQ: zh")
+    assert german < text.index("WER %") < chinese < text.index("CER %") and "by language" not in text
 
 
 def test_mixed_units_have_a_column_and_a_heading_of_their_own(task_of, tmp_path):
     task = task_of("zh", "请 打开 PowerPoint", unit="mixed")
     for system in ("gold", "silence"):
-        results = evaluate(tmp_path, task, system=f"{system}+{LLM}", output=tmp_path / "runs" / system)
+        results = evaluate(tmp_path, task, system=system, output=tmp_path / "runs" / system)
         assert results["samples"][task][0]["mer"] == (system == "silence")
     assert "MER %" in siq("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
 
@@ -79,34 +81,25 @@ def test_mixed_units_have_a_column_and_a_heading_of_their_own(task_of, tmp_path)
 def test_systems_that_were_scored_in_other_ways_share_no_table(task_of, tmp_path):
     for system, normalizer in (("gold", "multilingual"), ("silence", "openasr")):
         task = task_of("de", normalizer=normalizer)
-        evaluate(tmp_path, task, system=f"{system}+{LLM}", output=tmp_path / "runs" / system)
+        evaluate(tmp_path, task, system=system, output=tmp_path / "runs" / system)
     line = refusal("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
     assert "normalizer is " in line and "'openasr-de'" in line and "'multilingual'" in line
-
-
-def test_two_units_are_not_put_into_one_column(task_of, tmp_path):
-    for language in ("de", "zh"):
-        evaluate(tmp_path, task_of(language), output=tmp_path / "runs")
-    text = siq("score", tmp_path / "runs", "--levels", "remember", "--bootstrap", "0")
-    german, chinese = text.index("Levels, without Speech IQ: de"), text.index("Levels, without Speech IQ: zh")
-    assert german < text.index("WER %") < chinese < text.index("CER %") and "by language" not in text
 
 
 @pytest.mark.parametrize(
     ("system", "line"),
     [
-        ("demo:whisper-tiny.en", r"asr_language=de: unknown to demo:whisper-tiny\.en; it knows en"),
         ("pocketsphinx:en-us", "pocketsphinx:en-us: knows English, and the clips are in de; give a recognizer that"),
         ("faster-whisper:tiny.en", r"asr_language=de: unknown to faster-whisper:tiny\.en; it knows en"),
     ],
 )
 def test_an_english_recognizer_is_refused_before_it_is_loaded(task_of, tmp_path, system, line):
     with pytest.raises(SpeechIQError, match=line):
-        evaluate(tmp_path, task_of("de"), system=f"{system}+{LLM}")
+        evaluate(tmp_path, task_of("de"), system=system)
 
 
 def test_a_recognizer_gets_the_language_of_the_set(task_of, tmp_path):
-    task, system = task_of("de"), f"{save_recognizer(tmp_path / 'asr', 'demo:whisper-base')}+{LLM}"
+    task, system = task_of("de"), save_recognizer(tmp_path / "asr", "demo:whisper-base")
     results = evaluate(tmp_path, task, system=system, asr_language="auto")
     assert results["config"]["siq"]["system"]["asr"]["language"] == "de"
     with pytest.raises(SpeechIQError, match="asr_language=fr: the clips are in de; give asr_language=auto"):
@@ -127,11 +120,7 @@ def test_a_language_that_is_alike_takes_the_place_of_an_unknown_one(demo_models)
     ("language", "metadata", "line"),
     [
         ("hi", {"normalizer": "basic"}, "normalizer=basic: deletes vowel signs: .*; give normalizer=multilingual"),
-        (
-            "hi",
-            {"normalizer": "openasr"},
-            "normalizer=openasr-hi: deletes vowel signs",
-        ),
+        ("hi", {"normalizer": "openasr"}, "normalizer=openasr-hi: deletes vowel signs"),
         ("hi", {"language": None}, "normalizer=english: deletes vowel signs"),
         ("zh", {"language": None}, "1 of 1 references have no spaces, such as '火车八.*; give the language, such as "),
         ("zh", {"unit": "word"}, "unit=word: zh is written without spaces, so a sentence is one word; give unit=auto"),

@@ -10,8 +10,6 @@ from speechiq.core.usage import usage
 from speechiq.harness_patch.hf_audio import HFAudio
 from tests import runs
 from tests.commands import as_json
-from tests.engines import tiny
-from tests.engines.tiny import make_voice
 from tests.siq_tasks.questions.server import serving
 
 pytestmark = pytest.mark.slow
@@ -76,13 +74,13 @@ def test_questions_of_every_kind_are_asked_and_scored(tiny_cascade, speech_rater
 
 
 def test_a_system_that_speaks_is_compared_with_itself_on_the_written_query(
-    tiny_cascade, endpoint_key, tmp_path, monkeypatch
+    tiny_cascade, tiny_voice, endpoint_key, tmp_path, monkeypatch
 ):
     """What it said to the query is transcribed as one of two keywords, what it said to the text as both."""
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
-    voice, written, store = make_voice(tmp_path / "voice"), tmp_path / "runs", str(tmp_path / "store")
+    written, store = tmp_path / "runs", str(tmp_path / "store")
     for variant, said in ((None, "moon"), ("text", "moon gravity")):
-        model = HFAudio(pretrained=tiny_cascade.spec, speaks=f"hf:{voice}", device="cpu", store=store)
+        model = HFAudio(pretrained=tiny_cascade.spec, speaks=f"hf:{tiny_voice}", device="cpu", store=store)
         with serving(lambda *_, said=said: said) as server:
             about = {"reply_asr": "openai:scribe", "reply_asr_base_url": server.url, "speech_quality": "off"}
             about |= {"listen": variant} if variant else {}
@@ -90,21 +88,16 @@ def test_a_system_that_speaks_is_compared_with_itself_on_the_written_query(
             folder = written / (variant or "audio")
             runs.evaluate(model, chosen, output=folder, metadata=about, samples=chosen, gen_kwargs="max_gen_toks=8")
     (row,) = as_json("study", "listen", written, "--bootstrap", 0)["systems"]
-    assert row["system"].endswith(f"speaks hf:{voice}") and row["category"] == "ii"
+    assert row["system"].endswith(f"speaks hf:{tiny_voice}") and row["category"] == "ii"
     assert row["audio"]["value"] < row["text"]["value"]
     assert row["speech_gap"]["value"] == pytest.approx(row["text"]["value"] - row["audio"]["value"])
     (wrote,) = as_json("study", "listen", written, "--bootstrap", 0, "--metrics", "ii=text_score")["systems"]
     assert wrote["unit"] == "text points 1-10" and wrote["text"]["value"] >= 1
 
 
-@pytest.fixture(scope="module")
-def audio_model(demo_models, tmp_path_factory):
-    return tiny.make("qwen2_audio", tmp_path_factory.mktemp("qwen2_audio"))
-
-
 @pytest.mark.parametrize("answer", ["generate", "likelihood"])
-def test_an_audio_model_reads_the_same_prompt_without_audio(audio_model, answer):
-    model = HFAudio(pretrained=audio_model, device="cpu", answer=answer, store="off")
+def test_an_audio_model_reads_the_same_prompt_without_audio(tiny_ear, answer):
+    model = HFAudio(pretrained=tiny_ear, device="cpu", answer=answer, store="off")
     heard = usage["encoded_clips"]
     written, _ = evaluate(model, listen="text")
     assert usage["encoded_clips"] == heard
@@ -115,8 +108,8 @@ def test_an_audio_model_reads_the_same_prompt_without_audio(audio_model, answer)
     assert answers(again) == answers(written)
 
 
-def test_a_model_that_takes_no_text_alone_is_refused_before_it_is_loaded(audio_model, monkeypatch):
-    model = HFAudio(pretrained=audio_model, device="cpu", store="off")
+def test_a_model_that_takes_no_text_alone_is_refused_before_it_is_loaded(tiny_ear, monkeypatch):
+    model = HFAudio(pretrained=tiny_ear, device="cpu", store="off")
     ask = model.system.engine.engine.prompts._chat
 
     def refuse_text(parts):

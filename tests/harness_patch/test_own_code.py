@@ -8,7 +8,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines.asr.hf import CTCASR
-from speechiq.harness_patch.systems.build import build_system
+from tests.engines.opener import build
 from tests.engines.tiny_recognizers import save
 
 pytestmark = pytest.mark.slow
@@ -43,10 +43,6 @@ def ear(demo_models, tmp_path_factory):
 def writer(tiny_cascade, tmp_path_factory):
     folder = shutil.copytree(tiny_cascade.llm, tmp_path_factory.mktemp("own") / "writer")
     return bring_code(folder, "AutoModelForCausalLM", "LlamaConfig", "LlamaForCausalLM")
-
-
-def build(spec, **options):
-    return build_system(spec, options, device="cpu", batch_size=1, seed=0)
 
 
 def test_code_that_is_trusted_runs_in_its_stage(ear, writer, demo_clips):

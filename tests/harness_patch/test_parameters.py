@@ -7,17 +7,12 @@ from transformers import AutoModelForCausalLM, AutoModelForSpeechSeq2Seq
 
 from speechiq.engines.base import Setup
 from speechiq.engines.registry import build_engine
-from speechiq.harness_patch.systems.build import build_system
-from tests.engines import tiny
+from tests.engines.opener import build
 from tests.runs import evaluate
 
 
 def count(model) -> int:
     return sum(weights.numel() for weights in model.parameters())
-
-
-def build(spec: str, **options):
-    return build_system(spec, options, device="cpu", batch_size=1, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +36,8 @@ def test_one_stage_of_unknown_size_makes_the_system_one(tiny_cascade):
     assert build(f"pocketsphinx:en-us+{tiny_cascade.llm}").count_parameters() is None
 
 
-def test_an_audio_model_counts_as_it_is_loaded(demo_models, tmp_path):
-    engine = build_engine("audio", tiny.make("qwen2_audio", tmp_path), {}, Setup(engine="hf"))
+def test_an_audio_model_counts_as_it_is_loaded(tiny_ear):
+    engine = build_engine("audio", tiny_ear, {}, Setup(engine="hf"))
     with engine.checkpoint.loaded() as model:
         assert engine.count_parameters() == count(model)
 

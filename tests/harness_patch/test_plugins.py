@@ -99,7 +99,6 @@ def test_the_command_line_lists_the_suite_beside_lm_evals_own_tasks_or_alone(val
     [
         ("audio-api", "model=m,base_url=http://me:hunter2@127.0.0.1:9/v1", [], "base_url"),
         ("hf-audio", "pretrained=gold+openai:m,llm_base_url=http://a/v1?api_key=hunter2", [], "llm_base_url"),
-        ("hf-audio", "pretrained=gold+local-completions:m,llm_base_url=http://a/?sig=hunter2", [], "llm_base_url"),
         ("hf-audio", "pretrained=silence+x", ["--metadata", "mirror=https://hunter2@a/b"], "mirror"),
     ],
 )

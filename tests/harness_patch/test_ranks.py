@@ -1,4 +1,4 @@
-"""Test that several processes give what one gives, with the variables of `accelerate launch` or started by it."""
+"""Test that several processes give what one gives, also with noise, by what `accelerate launch` sets or by itself."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def read(folder):
 
 @pytest.fixture(scope="module")
 def ask(tiny_cascade):
-    return (*tiny_cascade.ask("siq_demo"), "--batch_size", "4")
+    return (*tiny_cascade.ask("siq_demo", condition="babble:2@10dB+white@20dB"), "--batch_size", "4")
 
 
 @pytest.fixture(scope="module")

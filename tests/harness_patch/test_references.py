@@ -19,7 +19,6 @@ from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.lm_eval import LMEvalText
 from speechiq.engines.text.openai import OpenAIText
 from speechiq.harness_patch.hf_audio import HFAudio
-from tests.engines import tiny
 from tests.engines.opener import open_engine
 from tests.records import items
 from tests.siq_tasks.questions.server import serving
@@ -102,12 +101,10 @@ def run(system, clip, **options):
         f"AUDIO+{LLM}",
     ],
 )
-def test_no_engine_but_gold_can_get_the_reference(system, calls, demo_models, demo_clips, tmp_path, monkeypatch):
+def test_no_engine_but_gold_can_get_the_reference(system, calls, tiny_ear, demo_clips, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-4711")
     tmp_path.joinpath("FILE").write_text('{"id": "a", "text": "so it was"}\n')
-    system = system.replace("FILE", str(tmp_path / "FILE"))
-    if "AUDIO" in system:
-        system = system.replace("AUDIO", tiny.make("qwen2_audio", tmp_path / "audio"))
+    system = system.replace("FILE", str(tmp_path / "FILE")).replace("AUDIO", tiny_ear)
     with serving(lambda *_: "B") as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         transcript, answer = run(system, demo_clips[0])

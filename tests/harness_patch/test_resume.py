@@ -1,4 +1,4 @@
-"""Runs that were killed, and runs that have all they need: real processes over a store of their own."""
+"""Runs with noise that were killed, and runs that have all they need: real processes over a store of their own."""
 
 import json
 import os
@@ -55,7 +55,8 @@ def run_killed(rows, arguments, store):
 @pytest.fixture(scope="module")
 def evaluate(tiny_cascade):
     """Return a function that runs a tiny cascade, and returns its samples and what it did."""
-    ask = (*tiny_cascade.ask("siq_demo"), "--batch_size", "1", "--limit", "4", "--device", "cpu")
+    noisy = tiny_cascade.ask("siq_demo", condition="babble:2@10dB+white@20dB")
+    ask = (*noisy, "--batch_size", "1", "--limit", "4", "--device", "cpu")
 
     def evaluate(folder, store, killed_after=None):
         arguments = (*ask, "--output_path", str(folder))

@@ -1,26 +1,19 @@
-"""The endpoints' clients against `transformers serve`: the demo's Whisper, and a tiny random audio language model."""
+"""The endpoints' clients against `transformers serve`: the demo's Whisper, and tiny models of texts and of audio."""
 
 import jiwer
 import pytest
-import torch
-from transformers import (
-    AutoTokenizer,
-    Qwen2AudioConfig,
-    Qwen2AudioForConditionalGeneration,
-    Qwen2AudioProcessor,
-    WhisperFeatureExtractor,
-)
 
 from speechiq.core.checkpoints.names import resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.openai import OpenAIASR
 from speechiq.engines.audio.openai import AudioEndpoint
+from speechiq.engines.text.hf import TransformersLLM
+from speechiq.engines.text.openai import OpenAIText
 from speechiq.metrics.words.normalizer import normalize
 from tests.engines.opener import open_engine
+from tests.engines.text.test_lm_eval_text import ASKED, GREEDY, SAMPLED, copy_checkpoint
 from tests.served import transformers_serve
-
-SAMPLED = {"until": [], "do_sample": True, "max_gen_toks": 8}
 
 
 @pytest.fixture(scope="module")
@@ -30,23 +23,9 @@ def url(demo_models, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ear(demo_models, tmp_path_factory):
-    """A folder with a Qwen2-Audio of one layer and random weights, and its processor."""
-    tokenizer = AutoTokenizer.from_pretrained(resolve("demo:SmolLM2-135M-Instruct"))
-    tokenizer.add_special_tokens({"additional_special_tokens": ["<|AUDIO|>", "<|audio_bos|>", "<|audio_eos|>"]})
-    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2, "intermediate_size": 32}
-    config = Qwen2AudioConfig(
-        audio_config={"num_mel_bins": 80, "d_model": 16, "encoder_layers": 1, "encoder_attention_heads": 2},
-        text_config={"model_type": "qwen2", "vocab_size": len(tokenizer), "hidden_size": 32, **sizes},
-        audio_token_index=tokenizer.convert_tokens_to_ids("<|AUDIO|>"),
-    )
-    torch.manual_seed(1)
-    model = Qwen2AudioForConditionalGeneration(config)
-    model.generation_config.update(do_sample=True, eos_token_id=tokenizer.eos_token_id)
-    folder = tmp_path_factory.mktemp("ear")
-    model.save_pretrained(folder)
-    Qwen2AudioProcessor(WhisperFeatureExtractor(feature_size=80), tokenizer).save_pretrained(folder)
-    return str(folder)
+def ear(tiny_ear, tmp_path_factory):
+    """A tiny audio model that samples by itself."""
+    return str(copy_checkpoint(tiny_ear, tmp_path_factory.mktemp("served") / "ear", do_sample=True))
 
 
 def open_ear(model, url, **options):
@@ -75,6 +54,22 @@ def test_a_served_audio_model_transcribes_answers_five_times_and_repeats_itself_
     assert as_url == [first, second]
     (answers,) = open_ear(ear, url).generate(prompts[:1], seeds[:1], SAMPLED)
     assert len(set(answers)) == 5 and answers[1:] == first[1:]
+
+
+def test_a_served_language_model_answers_as_it_does_itself_and_samples_if_its_checkpoint_does(
+    url, tiny_cascade, tmp_path
+):
+    asked, plain = (ASKED[1:], [[1, 2]]), tiny_cascade.llm
+    ours = open_engine(TransformersLLM, plain, batch_size=2).generate(*asked, GREEDY)
+    sampler = str(copy_checkpoint(plain, tmp_path / "sampler", do_sample=True))
+    llm = open_engine(OpenAIText, plain, base_url=url)
+    ((text, _),) = llm.generate(*asked, GREEDY)
+    assert text.strip() == ours[0][0]
+    ((one, other),) = open_engine(OpenAIText, sampler, base_url=url).generate(*asked, SAMPLED)
+    assert one != other
+    line = "gives the same answer for every seed, so its answers to a question would be the same; let its server sample"
+    with pytest.raises(SpeechIQError, match=line):
+        llm.generate(*asked, SAMPLED)
 
 
 def test_a_model_that_is_not_on_the_server_is_one_line(url, demo_clips):

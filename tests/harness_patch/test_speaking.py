@@ -10,11 +10,9 @@ from speechiq.core.usage import usage
 from speechiq.engines.cached import CachedEngine
 from speechiq.engines.speech.hf import TransformersSpeech
 from speechiq.harness_patch.systems.answering import REPLY, Generate, Question
-from speechiq.harness_patch.systems.build import build_system, system_name
 from speechiq.harness_patch.systems.system import Speaking
 from tests.core.recordings import in_clip_folder
-from tests.engines.opener import open_engine
-from tests.engines.tiny import make_voice
+from tests.engines.opener import build, open_engine
 from tests.records import named
 
 
@@ -43,10 +41,9 @@ class Writes:
 
 
 @pytest.fixture
-def speaking(tmp_path, monkeypatch):
+def speaking(tiny_voice, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
-    folder = make_voice(tmp_path / "voice")
-    return lambda: speak(Writes(), CachedEngine(open_engine(TransformersSpeech, folder), tmp_path / "store"))
+    return lambda: speak(Writes(), CachedEngine(open_engine(TransformersSpeech, tiny_voice), tmp_path / "store"))
 
 
 def speak(model, voice):
@@ -82,23 +79,16 @@ BAD = {
 @pytest.mark.parametrize(("voice", "message"), BAD.values(), ids=BAD)
 def test_a_voice_that_cannot_speak_is_refused_in_one_line(voice, message):
     with pytest.raises(SpeechIQError) as refused:
-        build_system("gold+a/model", {"speaks": voice}, device="cpu", batch_size=1, seed=0)
+        build("gold+a/model", speaks=voice)
     assert message in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_a_missing_program_and_options_without_a_voice_are_refused():
     with pytest.raises(SpeechIQError, match=r"flite: no program 'no/flite'.*speaks_program=PATH"):
-        build_system(
-            "gold+a/model",
-            {"speaks": "flite:slt", "speaks_program": "no/flite"},
-            device="cpu",
-            batch_size=1,
-            seed=0,
-        )
-    with pytest.raises(
-        SpeechIQError, match="speaks_dtype: the system does not speak; give speaks=ENGINE:MODEL or speaks=own"
-    ):
-        build_system("gold+a/model", {"speaks_dtype": "float16"}, device="cpu", batch_size=1, seed=0)
+        build("gold+a/model", speaks="flite:slt", speaks_program="no/flite")
+    line = "speaks_dtype: the system does not speak; give speaks=ENGINE:MODEL or speaks=own"
+    with pytest.raises(SpeechIQError, match=line):
+        build("gold+a/model", speaks_dtype="float16")
 
 
 class Speaks:
@@ -118,7 +108,3 @@ def test_the_model_that_writes_is_freed_before_the_voice_is_loaded():
     with speaking.keep_loaded():
         speaking.answer([ask("0", REPLY)], 1)
     assert system.log == ["loaded", "freed", "speaks"]
-
-
-def test_the_voice_is_part_of_the_name():
-    assert system_name("a+b", "hf:c") != system_name("a+b", "hf:d")

@@ -6,8 +6,6 @@ import shutil
 
 import pytest
 
-from tests.engines.tiny import make_voice
-from tests.harness_patch.test_condition_runs import rows_of
 from tests.harness_patch.test_ranks import evaluate, read
 from tests.harness_patch.test_resume import count, run_killed
 
@@ -31,9 +29,13 @@ def replies_of(rows):
     return [json.loads(row["filtered_resps"][0]) for row in rows.values()]
 
 
-def test_a_tiny_voice_of_transformers_speaks_from_the_command_line(tiny_cascade, tmp_path):
-    voice = make_voice(tmp_path / "voice")
-    evaluate(tmp_path / "runs", ask=ask_with(tiny_cascade, f"hf:{voice}", TASKS[0]), limit=2)
+def rows_of(store):
+    """Return the lines of all rows of a store, without the time and the process in which they were computed."""
+    return sorted(line for file in store.rglob("*.jsonl") for line in file.read_bytes().splitlines())
+
+
+def test_a_tiny_voice_of_transformers_speaks_from_the_command_line(tiny_cascade, tiny_voice, tmp_path):
+    evaluate(tmp_path / "runs", ask=ask_with(tiny_cascade, f"hf:{tiny_voice}", TASKS[0]), limit=2)
     rows, _, usage = read(tmp_path / "runs")
     assert len(rows) == usage["spoken_texts"] == 2
     for row in rows.values():

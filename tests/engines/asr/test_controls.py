@@ -11,33 +11,31 @@ from tests import runs
 from tests.engines.opener import open_engine
 from tests.records import named, texts
 
-LLM = "demo:SmolLM2-135M-Instruct"
-
 
 def evaluate(*tasks, **system):
     results = runs.evaluate("hf-audio", [f"siq_demo_{task}" for task in tasks], model_args=system)
     return {name: value for scores in results["results"].values() for name, value in scores.items()}
 
 
-def test_a_constant_letter_scores_its_share_of_the_questions(demo_models):
+def test_a_constant_letter_scores_its_share_of_the_questions():
     scores = evaluate("remember", "apply", pretrained="letter:B")
     assert scores["wer,transcript"] == 1
     assert scores["acc,vote"] == pytest.approx(11 / 42) and scores["agreement,vote"] == 1
     assert evaluate("apply", pretrained="letter:E")["none_of_the_above,vote"] == 1
 
 
-def test_transcripts_made_elsewhere_are_scored_by_the_docs_ids(demo_models, tmp_path):
+def test_transcripts_made_elsewhere_are_scored_by_the_docs_ids(tmp_path):
     file = tmp_path / "mine.jsonl"
     lines = [{"id": clip["id"], "nbest": [clip["text"], "worse"]} for clip in reversed(list_clips("demo"))]
     file.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
-    assert evaluate("remember", pretrained=f"transcripts:{file}+{LLM}")["wer,transcript"] == 0
+    assert evaluate("remember", pretrained=f"transcripts:{file}")["wer,transcript"] == 0
 
 
-def test_transcripts_of_other_clips_are_an_error_with_the_count(demo_models, tmp_path):
+def test_transcripts_of_other_clips_are_an_error_with_the_count(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text('{"id": "demo/earnings-1", "text": "hello"}\n{"id": "other/1", "text": "hello"}')
     with pytest.raises(SpeechIQError, match=r"13 of 14 clips have no transcript, 'demo/earnings-2' among them"):
-        evaluate("remember", pretrained=f"transcripts:{file}+{LLM}")
+        evaluate("remember", pretrained=f"transcripts:{file}")
 
 
 LINES = {

@@ -12,9 +12,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.core.usage import usage
 from speechiq.engines.asr.openai import OpenAIASR
-from speechiq.harness_patch.systems.build import build_system
 from tests.conftest import KEY
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 from tests.records import texts
 from tests.siq_tasks.questions.server import serving
 
@@ -46,14 +45,6 @@ def test_a_clip_goes_out_whole_as_16_bit_flac(clip):
     np.testing.assert_allclose(samples, clip.samples, atol=2**-15)
     assert asked == {"model": "scribe", "language": "en", "temperature": "0", "prompt": "Havel"}
     assert rate == 16_000 and usage["calls"] == before + 1
-
-
-def test_a_clip_longer_than_the_recognizer_takes_is_sent_in_chunks_and_joined(clip):
-    with serving(lambda flac, _: f" {seconds(flac):.3f}") as server:
-        (transcript,) = open_asr(server.url, max_audio_s=1).transcribe([clip])
-    chunks = [float(word) for word in transcript.text.split()]
-    assert len(chunks) >= 3 and max(chunks) <= 1 and sum(chunks) == pytest.approx(2.5, abs=0.01)
-    assert transcript.coverage == 1.0
 
 
 def test_transcripts_are_in_the_order_of_the_clips_and_silence_is_none(clip):
@@ -91,13 +82,12 @@ def test_what_fails_for_good_is_one_line_and_never_an_empty_transcript(clip, rep
 )
 def test_what_cannot_run_is_named_before_anything_runs(demo_models, spec, options, message):
     with pytest.raises(SpeechIQError, match=message):
-        build_system(f"{spec}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
+        build(f"{spec}+{LLM}", **options)
 
 
 def test_a_cascade_records_its_endpoint_and_not_its_key(demo_models, clip):
     with serving(lambda *_: "hello") as server:
-        options = {"asr_base_url": server.url}
-        system = build_system(f"openai:scribe+{LLM}", options, device="cpu", batch_size="auto", seed=1)
+        system = build(f"openai:scribe+{LLM}", asr_base_url=server.url)
         asked = [Prompt.about("", [clip])] * 2
         assert texts(system.transcribe(asked)) == ["hello", "hello"] and len(server.requests) == 1
         described = system.describe()

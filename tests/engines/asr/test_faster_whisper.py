@@ -8,10 +8,9 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines.asr.faster_whisper import FasterWhisperASR
-from speechiq.harness_patch.systems.build import build_system
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 
 pytestmark = pytest.mark.slow
 
@@ -26,13 +25,9 @@ def folder(tmp_path_factory):
     return str(place)
 
 
-def build(spec, **options):
-    return build_system(f"{spec}+{LLM}", options, device="cpu", batch_size="auto", seed=1)
-
-
 def test_a_long_clip_is_transcribed_to_the_end_and_the_run_is_described(demo_models, folder, demo_clips, references):
     longest = max(demo_clips, key=lambda clip: clip.duration)
-    system = build(f"faster-whisper:{folder}")
+    system = build(f"faster-whisper:{folder}+{LLM}")
     (transcript,) = system.transcribe([Prompt.about("", [longest])])
     assert jiwer.wer(normalize(references[longest]), normalize(transcript.text)) < 0.2
     assert normalize(transcript.text).split()[-4:] == normalize(references[longest]).split()[-4:]
@@ -44,7 +39,7 @@ def test_a_long_clip_is_transcribed_to_the_end_and_the_run_is_described(demo_mod
 def test_no_words_are_lost_between_spans(folder, references, monkeypatch):
     monkeypatch.setattr("speechiq.engines.asr.faster_whisper.SPAN_S", 15.0)
     clip = next(clip for clip in references if "earnings-1" in clip.name)
-    (transcript,) = build(f"faster-whisper:{folder}").transcribe([Prompt.about("", [clip])])
+    (transcript,) = build(f"faster-whisper:{folder}+{LLM}").transcribe([Prompt.about("", [clip])])
     assert jiwer.wer(normalize(references[clip]), normalize(transcript.text)) < 0.25
 
 
@@ -86,7 +81,7 @@ def test_a_damaged_folder_is_one_line(folder, demo_clips, tmp_path, name, harm, 
 )
 def test_what_cannot_run_is_named_before_anything_is_loaded(demo_models, model, options, message):
     with pytest.raises(SpeechIQError, match=message):
-        build(f"faster-whisper:{model}", **options)
+        build(f"faster-whisper:{model}+{LLM}", **options)
 
 
 def test_a_language_that_the_checkpoint_does_not_know_is_one_line(folder, demo_clips):

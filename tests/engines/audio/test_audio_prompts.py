@@ -12,9 +12,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt
 from speechiq.engines._shared.encodings import LastFeatures, cache_encodings
 from speechiq.engines.audio.hf import AudioLLM
-from speechiq.harness_patch.systems.build import build_system
 from tests.engines import tiny
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 
 #: The form of chat templates which take words only.
 WORDS = """{% for message in messages %}<|im_start|>{{ message['role'] }}
@@ -25,10 +24,6 @@ WORDS = """{% for message in messages %}<|im_start|>{{ message['role'] }}
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, demo_models):
     return Path(tiny.make("audioflamingo3", tmp_path_factory.mktemp("audioflamingo3")))
-
-
-def build(spec):
-    return build_system(str(spec), {}, device="cpu", batch_size=2, seed=0)
 
 
 def test_a_model_that_only_reads_and_one_for_images_are_refused(demo_models, tmp_path):

@@ -16,11 +16,10 @@ from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.audio.openai import EndpointReply
 from speechiq.engines.speech.program import Flite
 from speechiq.harness_patch.systems.answering import REPLY, Question
-from speechiq.harness_patch.systems.build import build_system
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from tests.conftest import KEY
 from tests.core.recordings import OPEN_END
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 from tests.siq_tasks.questions.server import completion, events, serving
 
 pytestmark = pytest.mark.usefixtures("endpoint_key")
@@ -117,8 +116,7 @@ def test_a_system_of_an_endpoint_keeps_what_was_said(spoken, tmp_path, monkeypat
     before = usage["spoken_texts"]
     with serving(lambda *_: reply) as server:
         for _ in range(2):
-            options = {"speaks": "own", "base_url": server.url, "speaks_voice": "verse"}
-            system = build_system("openai:talks", options, device="cpu", batch_size=1, seed=0)
+            system = build("openai:talks", speaks="own", base_url=server.url, speaks_voice="verse")
             ((stored,),) = system.answer([Question(ask()[0], {}, purpose=REPLY)], 1)
     assert len(server.requests) == 1 and usage["spoken_texts"] - before == 1
     assert (stored.audio.samples == clip.samples).all() and stored.text == "Good evening."

@@ -14,11 +14,10 @@ from speechiq.core.usage import recording, usage
 from speechiq.engines._shared.speech import SHORTEST_S, as_speech
 from speechiq.engines.audio.omni import OmniReply
 from speechiq.harness_patch.systems.answering import REPLY, Question
-from speechiq.harness_patch.systems.build import build_system
 from speechiq.siq_tasks.loaders.bundled import list_clips
 from tests.core.recordings import in_clip_folder
 from tests.engines import tiny
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 from tests.runs import evaluate
 
 pytestmark = [
@@ -117,13 +116,12 @@ def test_what_the_model_does_not_have_is_one_line(talking):
 def test_a_rerun_of_a_system_speaks_nothing_and_writes_no_other_level_aloud(talking, tmp_path, monkeypatch):
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
-    options = {"speaks": "own", "speaks_settings": SPEECH, "dtype": "float32"}
     first, second = queries(2)
     questions = [Question(first, SHORT, purpose=REPLY), Question(second, SHORT, purpose="answer")]
     answers = []
     for _ in range(2):
         before = usage["spoken_texts"]
-        system = build_system(talking, options, device="cpu", batch_size=1, seed=0)
+        system = build(talking, speaks="own", speaks_settings=SPEECH, dtype="float32")
         answers.append((system.answer(questions, 1), usage["spoken_texts"] - before))
     ((reply,), (silent,)), spoken = answers[0]
     assert spoken == 1 and answers[1] == (answers[0][0], 0)
@@ -132,7 +130,7 @@ def test_a_rerun_of_a_system_speaks_nothing_and_writes_no_other_level_aloud(talk
 
 
 def test_a_model_answers_a_written_query_aloud(talking):
-    system = build_system(talking, {"speaks": "own", "speaks_settings": SPEECH}, device="cpu", batch_size=1, seed=0)
+    system = build(talking, speaks="own", speaks_settings=SPEECH)
     (heard,) = queries(1)
     question = Question(heard, SHORT, purpose=REPLY, transcript="Why do we have leap years?")
     system.check([question], 1)
@@ -149,7 +147,7 @@ def test_a_model_answers_a_written_query_aloud(talking):
 def test_a_checkpoint_without_the_part_that_speaks_is_refused(tmp_path, demo_models):
     folder = tiny.make("qwen2_5_omni", tmp_path)
     with pytest.raises(SpeechIQError, match=r"a qwen2_5_omni checkpoint is not a model that speaks .*speaks=ENGINE"):
-        build_system(folder, {"speaks": "own"}, device="cpu", batch_size=1, seed=0)
+        build(folder, speaks="own")
 
 
 def test_the_harness_runs_an_omni_model_that_speaks(talking, speech_rater, tmp_path, monkeypatch):

@@ -21,7 +21,6 @@ from speechiq.engines.speech.hf import TransformersSpeech
 from speechiq.engines.speech.program import Espeak, Flite, Piper
 from tests.core.recordings import in_clip_folder
 from tests.engines.opener import open_engine
-from tests.engines.tiny import make_voice
 
 TEXTS = ["What is the capital of Peru?", "...", "One\ntwo \x1b[2J three.", "-h --help <speak> [[h@l'oU]] & 'quotes'"]
 PROGRAMS = {"espeak-ng": (Espeak, "en-gb"), "flite": (Flite, "slt")}
@@ -38,11 +37,6 @@ else:
     text = open(sys.argv[sys.argv.index("-f") + 1]).read()
     {work}
 """
-
-
-@pytest.fixture(scope="session")
-def tiny_voice(tmp_path_factory):
-    return make_voice(tmp_path_factory.mktemp("voice"))
 
 
 def make_program(folder, work):
@@ -164,13 +158,12 @@ SPOKEN, SEEDS = ["one", "two", "three", "one", "one"], [1, 1, 1, 1, 2]
 
 
 @pytest.fixture
-def open_voice(tmp_path, monkeypatch):
+def open_voice(tiny_voice, tmp_path, monkeypatch):
     """Return a function that opens the voice as a new process does, with a cache folder of its own."""
     monkeypatch.setenv("SIQ_CACHE", str(tmp_path / "cache"))
-    folder = make_voice(tmp_path / "voice")
 
     def open_cached(store=tmp_path / "store"):
-        return CachedEngine(open_engine(TransformersSpeech, folder), store)
+        return CachedEngine(open_engine(TransformersSpeech, tiny_voice), store)
 
     return open_cached
 

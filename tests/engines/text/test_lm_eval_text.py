@@ -20,9 +20,8 @@ from speechiq.engines.cached import CachedEngine
 from speechiq.engines.registry import build_engine
 from speechiq.engines.text import lm_eval as lm_eval_model
 from speechiq.engines.text.hf import TransformersLLM
-from speechiq.harness_patch.systems.build import build_system
 from speechiq.harness_patch.systems.cascade import EXTRA, SLACK, CorrectedRecognizer
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 from tests.records import named
 
 PROMPTS = ["Name a colour.", "Write one short sentence about the sea and the fishing boats."]
@@ -178,7 +177,7 @@ def test_a_model_type_that_calls_an_endpoint_is_refused_with_the_engine_that_doe
     for given, address in ((None, "http://HOST:8000/v1"), ("http://gpu:81/v1/chat/completions", "http://gpu:81/v1")):
         options = {"llm_base_url": given} if given else {}
         with pytest.raises(SpeechIQError, match=line % address + r"\(llm_key_variable=NAME if .*OPENAI_API_KEY\)$"):
-            build_system(f"gold+{engine}:m", options, device="cpu", batch_size=1, seed=1)
+            build(f"gold+{engine}:m", **options)
     secret = refusal(engine, base_url="http://me:secret@127.0.0.1/v1")
     assert "base_url: the address contains a user or password" in secret
     assert "auth_token would be written into the results" in refusal(engine, auth_token="x")
