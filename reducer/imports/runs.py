@@ -28,7 +28,7 @@ from speechiq.engines.base import DECLARED
 from speechiq.metrics.columns import Columns
 from speechiq.metrics.words.wer import ErrorRate, Errors
 from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
-from speechiq.reducer.imports.scorers import FILTERS, ScoredOutput, describe_task, list_columns, score_item
+from speechiq.reducer.imports.scorers import FILTERS, ScoredOutput, describe_task, load_columns, score_item
 from speechiq.reducer.imports.survey import Key, Outputs, Survey, digest, read_items, survey
 from speechiq.siq_tasks.loaders.content import digest_doc, join_digests
 
@@ -261,7 +261,7 @@ def _score_all(found: Survey, drafts: Path) -> list[SampleDraft]:
         majority = min(letters, key=lambda letter: (-letters[letter], letter), default="")
         for each in same:
             kind = kinds[each.key.dataset, each.key.kind]
-            columns = list_columns(kind, found.settings)
+            columns = load_columns(kind, found.settings)
             files[each.key] = SampleDraft(each, kind, majority, columns, drafts / f"{len(files)}.draft")
     total = sum(len(each.names) for each in found.outputs.values())
     with progress_bar(total=total, verb="scoring", unit="row") as bar:

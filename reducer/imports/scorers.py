@@ -23,7 +23,7 @@ class ScoredOutput(NamedTuple):
     columns: Mapping[str, float]
 
 
-def list_columns(kind: str, settings: ImportSettings) -> Columns:
+def load_columns(kind: str, settings: ImportSettings) -> Columns:
     """Return the columns of the rows of a kind, and load what scores them, before processes are forked."""
     if kind == WORDS:
         from speechiq.metrics.words import wer

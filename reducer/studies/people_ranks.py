@@ -198,7 +198,7 @@ def _name_missing(given: GivenRanks) -> None:
     given.missing = {person: clips for person, clips in given.missing.items() if clips}
 
 
-def rank_systems(given: GivenRanks, cards: Mapping[str, ClipCards]) -> pd.DataFrame:
+def rank_cards(given: GivenRanks, cards: Mapping[str, ClipCards]) -> pd.DataFrame:
     """Return the ranks of the systems, from 1, with a row per person and clip; ties share the mean of their places.
 
     A system counts if its transcript was ranked on every clip. Systems with equal transcripts have one card, and so
@@ -215,7 +215,7 @@ def rank_systems(given: GivenRanks, cards: Mapping[str, ClipCards]) -> pd.DataFr
     return frame.sort_index(axis=1).dropna(axis=1).rank(axis=1)
 
 
-def average_people(ranks: pd.DataFrame) -> np.ndarray:
+def average_by_clip(ranks: pd.DataFrame) -> np.ndarray:
     """Return the mean over the people who ranked a clip, shape (clips, systems); clips are sorted."""
     return np.ascontiguousarray(ranks.groupby(level="clip").mean())
 
@@ -228,8 +228,8 @@ def correlate_people(
     Metrics are computed on the ranked clips, but SIQ on all clips. `SIQ_rm` is SIQ of the ranked clips, all of which
     count the same (paper, Table 3).
     """
-    ranked = rank_systems(given, cards)
-    means = dict(zip(ranked.columns, average_people(ranked).mean(axis=0).tolist(), strict=True))
+    ranked = rank_cards(given, cards)
+    means = dict(zip(ranked.columns, average_by_clip(ranked).mean(axis=0).tolist(), strict=True))
     refuse_few(means, PEOPLE, "the files of --ranks")
     on_clips = _keep_clips(scoreboard.systems, given.clips)
     metrics = list_scores(rank(on_clips, rule=rule._replace(clips=EQUAL)))
@@ -265,7 +265,7 @@ def _describe_clips(given: GivenRanks, metrics: Mapping[str, SystemScores]) -> l
 
 
 def _rank_grid(ranked: pd.DataFrame, given: GivenRanks, scoreboard: Scoreboard, draws: int) -> Grid:
-    by_clip = average_people(ranked)
+    by_clip = average_by_clip(ranked)
 
     def mean(counts: np.ndarray) -> np.ndarray:
         return np.asarray(counts @ by_clip / counts.sum(axis=1, keepdims=True))

@@ -90,7 +90,7 @@ def test_systems_that_wrote_the_same_have_nothing_to_rank(tmp_path):
 
 def test_mean_ranks_are_over_people_then_clips_and_equal_systems_share_places(runs, cards, tmp_path):
     files = [save(tmp_path / "ana.jsonl", cards, BY_ANA), save(tmp_path / "ben.jsonl", cards, BY_BEN)]
-    ranked = people_ranks.rank_systems(people_ranks.read_people(files, cards), cards)
+    ranked = people_ranks.rank_cards(people_ranks.read_people(files, cards), cards)
     assert [*ranked.index.unique("person")] == ["ana", "ben"] and [*ranked.columns] == sorted(LOST)
     # Ana: 1 to 5 on two clips, 2.5 twice on the others; Ben's first clip: 1.5, 1.5, 3, 4.5, 4.5.
     means = {
@@ -100,7 +100,7 @@ def test_mean_ranks_are_over_people_then_clips_and_equal_systems_share_places(ru
         "poor": (4.25 + 4 + 4 + 4) / 4,
         "worst": (4.75 + 5 + 5 + 5) / 4,
     }
-    by_clip = people_ranks.average_people(ranked)
+    by_clip = people_ranks.average_by_clip(ranked)
     assert [*by_clip.mean(axis=0)] == pytest.approx([means[name] for name in ranked.columns])
     printed, content = print_and_write("paper", "correlate", runs, "--ranks", files[0], "--ranks", files[1])
     assert [row["system"] for row in content["mean_ranks"]] == ["good", "fair", "twin", "poor", "worst"]
