@@ -21,6 +21,7 @@ from speechiq.siq_tasks.questions.exam import digest_clip, digest_question
 from tests import runs
 from tests.commands import refusal, succeed
 from tests.records import named
+from tests.warm import run_warm, siq
 
 REMEMBER, APPLY = "siq_demo_remember", "siq_demo_apply"
 OPTIONS = ("a fire", "a strike", "a fine", "a price", "None of the above")
@@ -150,8 +151,9 @@ def test_siq_data_exam_of_a_folder_runs_no_code_and_needs_sound(tmp_path):
     tmp_path.joinpath("texts.csv").write_text("id,text\none,So it goes.\ntwo,It goes on.\n")
     folder = tmp_path / "texts"
     succeed("data", "new", "texts", "--text", tmp_path / "texts.csv", "-o", folder)
-    arguments = ("data", "exam", "siq_texts_remember", "--include-path", folder, "-o", tmp_path / "exam.html")
-    assert "clip texts/" in (error := refusal(*arguments)) and "has no audio" in error
+    arguments = ("siq_texts_remember", "--include-path", str(folder), "-o", str(tmp_path / "exam.html"))
+    # In a process of its own, which refuses the code of task folders from then on.
+    assert "clip texts/" in (error := run_warm(siq, "data", "exam", *arguments).stderr) and "has no audio" in error
     with (folder / "siq_texts_remember.yaml").open("a") as task:
         task.write("process_docs: !function os.getcwd\n")
-    assert "os.getcwd is code that does not come with speechiq" in refusal(*arguments)
+    assert "os.getcwd is code that does not come with speechiq" in run_warm(siq, "data", "exam", *arguments).stderr
