@@ -145,6 +145,7 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         sampling = sampling_settings(settings, NO_SETTINGS)
         text = {f"thinker_{setting}": value for setting, value in {"max_new_tokens": length, **sampling}.items()}
         with self.checkpoint.loaded() as model, measured("answering", audio_seconds(prompts)):
+            self._check_speaker(model)
             return run_in_batches(
                 list(zip(prompts, seeds, strict=True)),
                 lambda batch, _: [self._answer(model, prompt, row, length, text) for prompt, row in batch],
@@ -168,7 +169,6 @@ class OmniReply(CheckpointEngine, ReplyEngine):
         self, model: PreTrainedModel, prompt: Prompt, seeds: Sequence[int], length: int, text: Mapping[str, Any]
     ) -> list[Response]:
         """Return a reply per seed; `length` is the most tokens of a text, `text` has arguments of `generate`."""
-        self._check_speaker(model)
         self.prompts.features.clear()
         with timed(seeds[0]):
             inputs = self.inputs.build(prompt, length)

@@ -68,10 +68,10 @@ class TransformersSpeech(CheckpointEngine, SpeechEngine):
     def speak(self, texts: Sequence[str], seeds: Sequence[int], on_result: OnResult = drop) -> list[Clip]:
         """Speak each text with the random numbers of its seed; see `SpeechEngine.speak`."""
         with self.checkpoint.loaded() as model:
+            self._check_settings(model)
             pipeline = TextToAudioPipeline(model=model, device=model.device, **self.tools)
 
             def run(batch: list[tuple[str, int]], _: Advance) -> list[Clip]:
-                self._check_settings(model)
                 return [speak_line(text, partial(self._speak, pipeline, seed)) for text, seed in batch]
 
             return run_in_batches(
