@@ -121,10 +121,7 @@ def read_clips(tasks: Sequence[TaskRun]) -> list[ClipView]:
     clips = []
     for name, (words, steps) in zip(names, aligned, strict=True):
         steps_of = dict(zip(texts[name], steps, strict=True))
-        rows = {
-            system: TranscriptView(row.text, steps_of[row.text], row.coverage, row.repetition)
-            for system, row in written.get(name, {}).items()
-        }
+        rows = {system: row._replace(steps=steps_of[row.text]) for system, row in written.get(name, {}).items()}
         doc = docs[name]
         audio = doc.audio if isinstance(doc.audio, Mapping) else {}
         clips.append(ClipView(name, str(doc.dataset), audio, str(doc.text), words, rows))
