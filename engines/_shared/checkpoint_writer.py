@@ -128,7 +128,7 @@ def write_answers(
 
 
 def find_cut(model: PreTrainedModel, rows: torch.Tensor, settings: Mapping[str, Any], pad_token_id: int) -> list[bool]:
-    """Return which answers that `write_answers` returned end at the limit of their tokens, not by themselves."""
+    """Find the answers of `write_answers` that end at the limit of their tokens, not by themselves."""
     if rows.shape[1] < int(settings.get("max_gen_toks", ANSWER)):
         return [False] * len(rows)
     ended = torch.tensor([pad_token_id, *_list_ends(model)], device=rows.device)

@@ -277,7 +277,7 @@ def read_written(tasks: Iterable[TaskRun]) -> dict[tuple[str, Item], Written]:
 
 
 def response_text(row: TextRow) -> str:
-    """Return what a system wrote, also out of a judged response; empty if it is no text."""
+    """Return the text of a system's response, also of a judged one; empty if the response is no text."""
     if stored := read_stored(row.filtered_resps):
         return stored.answer
     return row.response if isinstance(row.response, str) else ""

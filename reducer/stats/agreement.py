@@ -28,7 +28,7 @@ def compare_raters(
     ordinal: bool = False,
     draws: int,
 ) -> dict[str, Estimate]:
-    """Return how far raters A and B agree on the items that both scored, with intervals from one set of draws.
+    """Measure the agreement of raters A and B on the items that both scored, with intervals from one set of draws.
 
     Draws are of clips or clusters. `kappa` is Cohen's with quadratic weights, which weight nothing if there are two
     scores only; `bias` is the mean score of A minus that of B.

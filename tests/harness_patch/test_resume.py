@@ -1,4 +1,4 @@
-"""Runs with noise that were killed, and runs that have all they need: real processes over a store of their own."""
+"""Kill runs with noise, and rerun some that have all they need: real processes over a store of their own."""
 
 import json
 import os

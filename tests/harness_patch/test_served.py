@@ -1,4 +1,4 @@
-"""The endpoints' clients against `transformers serve`: the demo's Whisper, and tiny models of texts and of audio."""
+"""Call `transformers serve` by the clients of endpoints: the demo's Whisper, and tiny models of texts and of audio."""
 
 import jiwer
 import pytest
@@ -24,7 +24,7 @@ def url(demo_models, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ear(tiny_ear, tmp_path_factory):
-    """A tiny audio model that samples by itself."""
+    """Make a tiny audio model that samples by itself."""
     return str(copy_checkpoint(tiny_ear, tmp_path_factory.mktemp("served") / "ear", do_sample=True))
 
 

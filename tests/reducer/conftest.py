@@ -135,7 +135,7 @@ def write_skills(folder: Path, skills: dict[str, float], clips: int = 4, **optio
 
 
 def on_screen(grid: Grid, width: int = 160, explain: bool = True) -> str:
-    """Return what a terminal of a width shows of a table."""
+    """Show a table on a terminal of a width, and return the text."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     print_grid(grid, console, explain)
     return console.file.getvalue()
