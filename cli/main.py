@@ -11,6 +11,7 @@ import typer
 from speechiq.cli.commands import Group, stop_in_one_line, write_examples
 from speechiq.core.console import escape_output, open_closed_streams, prepare_quick_end, say_error, show
 from speechiq.core.errors import SpeechIQError
+from speechiq.harness_patch.plugins import let_threads_sleep
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 #: A closed pipe, and no temporary folder that takes a file.
@@ -89,6 +90,7 @@ def main() -> None:
 
 def run_siq() -> None:
     """Run `siq` as a process, which ends as soon as its work is done."""
+    let_threads_sleep()
     end_quickly = prepare_quick_end()
     try:
         main()

@@ -51,14 +51,16 @@ class AfterImport:
 
 
 def let_threads_sleep() -> None:
-    """Let threads that wait for others sleep, unless the user decided otherwise; effective before torch is imported.
+    """Let threads that wait for others sleep, unless the user decided otherwise; before torch and numpy are imported.
 
     By default the threads of OpenMP spin while they wait, and take the cores from the process that they wait for as
     soon as anything else runs on the machine (`benchmarks/busy_neighbor.py`). MKL may bring Intel's own threads, which
-    spin for `KMP_BLOCKTIME` milliseconds.
+    spin for `KMP_BLOCKTIME` milliseconds. Those of OpenBLAS, which numpy brings, spin for 2 to the power of
+    `OPENBLAS_THREAD_TIMEOUT` cycles: by default 26, at least 4.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("KMP_BLOCKTIME", "0")
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 
 def install() -> None:

@@ -263,7 +263,7 @@ def read_stored(filtered: Any) -> Stored | None:
     try:
         if isinstance(first, str):
             return decode(first.encode(), _STORED) if first.startswith("{") else None
-        return msgspec.convert(first, Stored)
+        return msgspec.convert(first, Stored) if isinstance(first, dict) else None
     except ValueError:
         return None
 

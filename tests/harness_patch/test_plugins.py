@@ -62,6 +62,18 @@ def test_nothing_of_ours_but_the_finder_is_imported_at_start():
     assert imported.strip() == "['speechiq', 'speechiq.harness_patch', 'speechiq.harness_patch.plugins']"
 
 
+@pytest.mark.parametrize(("own", "used"), [({}, "4"), ({"OPENBLAS_THREAD_TIMEOUT": "9"}, "9")])
+@pytest.mark.parametrize("program", ["import lm_eval; show()", "main.main = show; main.run_siq()"])
+def test_threads_sleep_while_they_wait_unless_the_user_decided_otherwise(program, own, used):
+    first = """
+import os
+from speechiq.cli import main
+show = lambda: print(os.environ["OMP_WAIT_POLICY"], os.environ["OPENBLAS_THREAD_TIMEOUT"])
+"""
+    done = run("python", "-c", first + program, env=os.environ | own)
+    assert done.stdout == f"PASSIVE {used}\n", done.stderr
+
+
 def test_a_newer_lm_eval_that_reads_entry_points_still_reads_the_suite_alone():
     first = """
 import lm_eval.api.registry as registry, lm_eval.tasks.manager as manager

@@ -3,11 +3,12 @@
 import gzip
 import hashlib
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -45,8 +46,6 @@ from speechiq.siq_tasks.conditions.spec import LISTEN
 ENDING = ".jsonl.gz"
 #: Bytes of the largest file of rows, without compression.
 LARGEST = 2**26
-#: Texts of a row, kept on request: what the system wrote, and what filters made of it.
-TEXTS = ("resps", "filtered_resps")
 
 
 def select_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
@@ -58,12 +57,16 @@ def select_rows(task: TaskRun, *, texts: bool) -> tuple[RowFile, bytes]:
     Raises:
         SpeechIQError: The run has no sample file, or it cannot be read.
     """
-    rows = [row for _, row in read_sample_rows(task.samples, dict[str, Any], "an object doc")]
-    rows.sort(key=lambda row: [str(row["doc"].get(field, "")) for field in task.category.item])
     columns = {*task.signs, *FLAGS, FLOOR, *(measure.column for measure in task.category.extra_columns)}
+    rows = [row for _, row in read_sample_rows(task.samples, _form_of(frozenset(columns)), "an object doc")]
+    rows.sort(key=lambda row: [str(row.doc.get(field, "")) for field in task.category.item])
     fields = ("dataset", CLUSTER, *task.category.item, *task.category.group_by)
-    encoder = msgspec.json.Encoder(order="sorted")
-    content = encoder.encode_lines([_select(row, columns, () if texts else fields) for row in rows])
+    for row in rows:
+        if texts:
+            _drop_place(row)
+        else:
+            _drop_texts(row, fields)
+    content = msgspec.json.Encoder(order="sorted").encode_lines(rows)
     about = RowFile(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), count=len(rows), texts=texts)
     return about, content
 
@@ -97,19 +100,40 @@ def unpack_rows(path: Path, about: RowFile) -> bytes:
     return content
 
 
-def _select(row: dict[str, Any], columns: Set[str], fields: Collection[str]) -> dict[str, Any]:
-    """Return the columns of a row and some fields of its doc; without fields the whole doc, and the texts."""
-    kept = {key: row[key] for key in columns & row.keys()}
-    doc = row["doc"]
-    if not fields:
-        audio = doc.get("audio") if isinstance(doc.get("audio"), dict) else {}
-        audio = {key: value for key, value in audio.items() if key != "path"}
-        return {"doc": doc | {"audio": audio}, **{key: row[key] for key in TEXTS if key in row}, **kept}
-    kept["doc"] = {field: doc[field] for field in fields if field in doc}
-    if (stored := read_stored(row.get("filtered_resps"))) is not None:
-        # The scores of a judge's draws are needed for its reliability.
-        kept["filtered_resps"] = [{"answer": "", "scores": stored.scores, "texts": []}]
-    return kept
+class _Row(msgspec.Struct):
+    """Hold what can be published of a row; a subclass has its columns. What is unset is not written.
+
+    The texts are what the system wrote, and what filters made of it.
+    """
+
+    doc: dict[str, Any]
+    resps: Any = msgspec.UNSET
+    filtered_resps: Any = msgspec.UNSET
+
+
+@cache
+def _form_of(columns: Set[str]) -> type[_Row]:
+    """Return the form of rows with some columns; all other fields are skipped when a row is read."""
+    named = [
+        (f"column_{place}", Any, msgspec.field(name=column, default=msgspec.UNSET))
+        for place, column in enumerate(sorted(columns))
+    ]
+    return cast("type[_Row]", msgspec.defstruct("Row", named, bases=(_Row,)))
+
+
+def _drop_place(row: _Row) -> None:
+    """Leave out where the audio of a doc lies."""
+    audio = row.doc.get("audio")
+    parts = audio.items() if isinstance(audio, dict) else ()
+    row.doc["audio"] = {key: value for key, value in parts if key != "path"}
+
+
+def _drop_texts(row: _Row, fields: Iterable[str]) -> None:
+    """Keep some fields of the doc, no texts, and the scores of a judge's draws, which its reliability needs."""
+    stored = read_stored(row.filtered_resps)
+    row.doc = {field: row.doc[field] for field in fields if field in row.doc}
+    row.resps = msgspec.UNSET
+    row.filtered_resps = [{"answer": "", "scores": stored.scores, "texts": []}] if stored else msgspec.UNSET
 
 
 SEED = 0
