@@ -40,15 +40,7 @@ from speechiq.core.files.plain import OWN_FILE, check_output, exists, refuse_sam
 from speechiq.reducer.output.harness import write_harness
 from speechiq.reducer.output.publish import HARNESS, command_line, list_outputs, publish
 from speechiq.reducer.output.scoreboard_records import join_contents
-from speechiq.reducer.output.side_tables import (
-    cost_grid,
-    language_grids,
-    latency_grid,
-    people_grid,
-    read_latencies,
-    speed_grid,
-    translation_grids,
-)
+from speechiq.reducer.output.side_tables import cost_grid, gather_side_tables, speed_grid
 from speechiq.reducer.output.suite_scores import SuiteScores, score_suite
 from speechiq.reducer.runs.run_record import read_costs, read_cut_replies, read_prices, read_speeds
 from speechiq.reducer.runs.systems import System
@@ -144,27 +136,26 @@ def score(
     scale = save_norms and build_norms(
         unanswerable.leave_out(systems[SUITE], options.exclude), save_norms.stem, options.rule
     )
-    costs = read_costs(found.all_tasks, priced) if priced else []
+    tasks = found.all_tasks
+    costs = read_costs(tasks, priced) if priced else []
     scored, options, no_bars = _score_suites(systems, options)
     warnings = [*found.warnings, *chain.from_iterable(each.warnings for each in scored.values())]
+    boards = {suite: each.scoreboard for suite, each in scored.items()}
+    beside = gather_side_tables(tasks, found.languages, boards, options.draws)
     page = Page("")
     if any(file.format == "page" for file in outputs):
         from speechiq.reducer.output.page.build import compose_report
 
-        page, more = compose_report(found, scored, options, command_line(), costs)
+        page, more = compose_report(found, scored, beside, options, command_line(), costs)
         warnings += more
     say_warnings(warnings)
     content = join_contents({suite: each.content for suite, each in scored.items()}, SUITE)
     grids = [grid for each in scored.values() for grid in each.grids]
-    by_language = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
-    grids += by_language
-    if by_language:
-        content["languages"] = {grid.title: grid.records() for grid in by_language}
-    for suite, each in scored.items():
-        if means := people_grid(each.scoreboard):
-            grids.append(means)
-            content.setdefault("people", {})[suite] = means.records()
-    tasks = found.all_tasks
+    grids += [*beside.languages, *beside.people.values()]
+    if beside.languages:
+        content["languages"] = {grid.title: grid.records() for grid in beside.languages}
+    if beside.people:
+        content["people"] = {suite: grid.records() for suite, grid in beside.people.items()}
     cut = read_cut_replies(tasks)
     if cut:
         content["cut_replies"] = [each._asdict() for each in cut]
@@ -177,12 +168,10 @@ def score(
     if costs:
         grids.append(cost_grid(costs))
         content["costs"] = grids[-1].records()
-    for grid in translation_grids(tasks, options.draws):
-        grids.append(grid)
-        content["translations"] = grid.records()
-    if latencies := read_latencies(tasks):
-        grids.append(latency_grid(latencies, options.draws))
-        content["latencies"] = grids[-1].records()
+    for key, added in {"translations": beside.translations, "latencies": beside.times}.items():
+        for grid in added:
+            grids.append(grid)
+            content[key] = grid.records()
     rows = [
         ({} if [*scored] == [SUITE] else {"suite": suite}) | row for suite, each in scored.items() for row in each.rows
     ]

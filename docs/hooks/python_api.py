@@ -47,6 +47,7 @@ TOPICS = {
             "speechiq.reducer.output.terminal": ["print_grid"],
             "speechiq.reducer.output.harness": ["write_harness"],
             "speechiq.reducer.output.published": None,
+            "speechiq.reducer.output.side_tables": ["SideTables", "gather_side_tables"],
             "speechiq.reducer.output.page.study": ["Study", "gather_report"],
             "speechiq.reducer.output.page.build": ["build_report", "compose_report", "render_report", "write_report"],
         },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,49 @@ from speechiq.reducer.stats.estimate import ROUNDING, Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
 from speechiq.reducer.studies.agreement import POOLED
 from speechiq.siq_tasks.conditions.spec import TIMING
+
+#: (system, type of task) -> the rows of its answers, with their times.
+Latencies = dict[tuple[str, str], Table]
+
+
+class SideTables(NamedTuple):
+    """Hold the tables beside the scoreboards of some runs; empty where the runs have no such thing.
+
+    Attributes:
+        people: Suite -> the mean of the people among its systems.
+        languages: Scores by language.
+        translations: The BLEU of translations.
+        times: Times of answers, of the rows in `latencies`.
+    """
+
+    people: dict[str, Grid]
+    languages: list[Grid]
+    translations: list[Grid]
+    times: list[Grid]
+    latencies: Latencies
+
+
+def gather_side_tables(
+    tasks: Sequence[TaskRun], languages: Mapping[str, Mapping[str, str]], scored: Mapping[str, Scoreboard], draws: int
+) -> SideTables:
+    """Return the tables beside the scoreboards of suites.
+
+    Args:
+        tasks: All tasks of the runs.
+        languages: Suite -> language -> the suite of its part, as `Found.languages`.
+        scored: Suite -> its scoreboard.
+        draws: Number of draws of clips for the intervals; 0 leaves them out.
+    """
+    people = {suite: people_grid(scoreboard) for suite, scoreboard in scored.items()}
+    latencies = read_latencies(tasks)
+    return SideTables(
+        people={suite: grid for suite, grid in people.items() if grid},
+        languages=language_grids(languages, scored),
+        translations=translation_grids(tasks, draws),
+        times=[latency_grid(latencies, draws)] if latencies else [],
+        latencies=latencies,
+    )
+
 
 OWN_SCALES = (
     "each language has a scale of its own: SIQ compares the systems in a language, not the languages of a system"
@@ -155,10 +198,6 @@ LATENCY_NOTES = (
     "warm-up: answers requested before the first one had ended, which are left out",
     "compare only runs on the same device with the same requests at once",
 )
-
-
-#: (system, type of task) -> the rows of its answers, with their times.
-Latencies = dict[tuple[str, str], Table]
 
 
 def read_latencies(tasks: Iterable[TaskRun]) -> Latencies:

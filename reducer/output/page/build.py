@@ -18,17 +18,12 @@ from speechiq.reducer.output.page.identity import name_encoder
 from speechiq.reducer.output.page.kinds import kind_sections, tradeoff_sections
 from speechiq.reducer.output.page.page import Section
 from speechiq.reducer.output.page.review import Review, review_questions
-from speechiq.reducer.output.page.studies import (
-    language_sections,
-    list_latencies,
-    list_listening,
-    list_translations,
-    people_sections,
-)
+from speechiq.reducer.output.page.studies import list_listening, side_sections
 from speechiq.reducer.output.page.study import Study, gather_report, read_study
 from speechiq.reducer.output.page.suite import gather_suite, group_grids
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT
+from speechiq.reducer.output.side_tables import SideTables
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.runs.run_record import RunCost
@@ -80,6 +75,7 @@ def build_report(runs: Iterable[Path], **options: Any) -> Page:
 def compose_report(
     found: Found,
     scored: Mapping[str, SuiteScores],
+    beside: SideTables,
     options: ScoringOptions,
     command: str = "",
     costs: Sequence[RunCost] = (),
@@ -89,19 +85,19 @@ def compose_report(
     Args:
         found: The tasks of the runs, whose texts are read.
         scored: Suite -> its scores.
+        beside: The tables beside them.
         costs: What the systems cost, against which scores are drawn.
 
     Raises:
         SpeechIQError: A sample file cannot be read.
     """
     suites = [gather_suite(found, scored[suite]) for suite in found.others]
-    sections = [suite.section for suite in suites] + people_sections(scored) + language_sections(found, scored)
+    sections = [suite.section for suite in suites] + side_sections(beside)
     warnings = []
     try:
         sections += list_listening(found, options)
     except SpeechIQError as error:
         warnings = [f"the report does not show whether systems listened: {error}"]
-    sections += list_translations(found, options.draws) + list_latencies(found, options.draws)
     if SIQ in scored:
         study = read_study(found.tasks[SIQ], scored[SIQ], options, found.warnings)
         sections = kind_sections(study) + tradeoff_sections(study, costs) + sections

@@ -14,16 +14,7 @@ from speechiq.metrics.latency import FIRST_AUDIO, FIRST_TOKEN, TOTAL
 from speechiq.reducer.output.page.figures import INK, MUTED, SOFT, STYLE, draw_systems, error_bars, escape
 from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.page import HEIGHT, Section, describe_origin, render
-from speechiq.reducer.output.side_tables import (
-    TIME_NAMES,
-    Latencies,
-    language_grids,
-    latency_grid,
-    people_grid,
-    read_latencies,
-    translation_grids,
-)
-from speechiq.reducer.output.suite_scores import SuiteScores
+from speechiq.reducer.output.side_tables import TIME_NAMES, Latencies, SideTables
 from speechiq.reducer.runs.conditions import CLEAN
 from speechiq.reducer.scores.suites import Found, ScoringOptions
 from speechiq.reducer.stats.grid import Cell, Column, Grid
@@ -157,37 +148,20 @@ def list_listening(found: Found, options: ScoringOptions) -> list[Section]:
     return [Section(f"listen-{number}", grid.title, grid=grid) for number, grid in enumerate(grids)]
 
 
-def language_sections(found: Found, scored: Mapping[str, SuiteScores]) -> list[Section]:
-    """Return the sections with the scores of systems by language; none for runs in one language."""
-    grids = language_grids(found.languages, {suite: each.scoreboard for suite, each in scored.items()})
-    return [Section(f"languages-{n}", grid.title, grid=grid) for n, grid in enumerate(grids)]
-
-
-def people_sections(scored: Mapping[str, SuiteScores]) -> list[Section]:
-    """Return a section per suite with the mean of the people among its systems; none for fewer than two."""
-    grids = {suite: people_grid(each.scoreboard) for suite, each in scored.items()}
-    return [Section(f"people-{suite}", grid.title, grid=grid) for suite, grid in grids.items() if grid]
-
-
-def list_translations(found: Found, draws: int) -> list[Section]:
-    """Return the section with the BLEU of translations; none for runs without any."""
-    grids = translation_grids(found.all_tasks, draws)
-    return [Section("translation", grid.title, grid=grid) for grid in grids]
-
-
-def list_latencies(found: Found, draws: int) -> list[Section]:
-    """Return the section with the times of answers, a chart for each kind of time; none if no run timed them."""
-    latencies = read_latencies(task for tasks in found.tasks.values() for task in tasks)
-    if not latencies:
-        return []
+def side_sections(beside: SideTables) -> list[Section]:
+    """Return a section per table; that of the times of answers has a chart for each kind of time."""
     charts = {}
     for name in (FIRST_TOKEN, FIRST_AUDIO, TOTAL):
-        timed = {key: rows for key, answers in latencies.items() if len(rows := answers.where_known(name))}
+        timed = {key: rows for key, answers in beside.latencies.items() if len(rows := answers.where_known(name))}
         if timed:
             charts[name] = _times_chart(timed, name)
     captions = {name: f"Share of the answers by {TIME_NAMES[name]}" for name in charts}
-    grid = latency_grid(latencies, draws)
-    return [Section("latency", grid.title, figures=charts, charts=captions, grid=grid)]
+    return [
+        *(Section(f"people-{suite}", grid.title, grid=grid) for suite, grid in beside.people.items()),
+        *(Section(f"languages-{n}", grid.title, grid=grid) for n, grid in enumerate(beside.languages)),
+        *(Section("translation", grid.title, grid=grid) for grid in beside.translations),
+        *(Section("latency", grid.title, figures=charts, charts=captions, grid=grid) for grid in beside.times),
+    ]
 
 
 def _times_chart(latencies: Latencies, name: str) -> go.Figure:
