@@ -59,7 +59,7 @@ def test_a_system_with_other_prompts_in_the_same_file_is_run_again(instant, tmp_
 def test_finished_systems_are_not_run_again_unless_forced_or_changed(instant, tmp_path):
     succeeding("good", "fair", "-o", tmp_path)
     more = succeeding("good", "fair", "poor", "-o", tmp_path)
-    assert instant == ["good", "fair", "poor"] and "2 of 3 systems are finished" in more.stderr
+    assert instant == ["good", "fair", "poor"] and "2 of 3 systems finished before" in more.stderr
     assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 3
     siq_eval("good", "-o", tmp_path, "--force")
     assert instant == ["good", "fair", "poor", "good"]
@@ -74,7 +74,7 @@ def test_runs_of_other_settings_are_kept_and_not_mixed(instant, tmp_path):
     assert f"{tmp_path} also has 3 runs with others" in noisy.stderr
     assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 2
     again = succeeding("good", "fair", "poor", "-o", tmp_path)
-    assert "3 of 3 systems are finished" in again.stderr
+    assert "3 of 3 systems finished before" in again.stderr
     assert instant == ["good", "fair", "poor", "good", "fair"]
     assert len(json.loads((tmp_path / "siq.json").read_text())["systems"]) == 3
     assert "results call both good" in refused_by("good,llm_answer=argmax", "fair", "-o", tmp_path)
@@ -322,7 +322,7 @@ def test_a_run_under_a_condition_leaves_the_clean_one_finished(demo_models, tmp_
     assert f"hint: siq study robustness {tmp_path} shows what" in noisy.stderr
     succeed("study", "robustness", tmp_path)
     again = siq_eval(*command)
-    assert "1 of 1 systems are finished" in again.stderr and "white" not in again.stdout
+    assert "1 of 1 system finished before" in again.stderr and "white" not in again.stdout
 
 
 def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_path, monkeypatch):
@@ -341,7 +341,7 @@ def test_models_run_from_end_to_end_and_ctrl_c_is_one_line(tiny_cascade, tmp_pat
     assert printed.splitlines()[-1].startswith("siq: stopped by hand; the same command")
     assert "Traceback" not in printed and "[1/2] letter:B: finished" in printed
     done = succeeding(*arguments)
-    assert "1 of 2 systems are finished" in done.stderr
+    assert "1 of 2 systems finished before" in done.stderr
     systems = json.loads((tmp_path / "out" / "siq.json").read_text())["systems"]
     assert {system["system"] for system in systems} == {tiny_cascade.spec, "letter:B"}
     after = siq_eval(*arguments, "--dry-run")

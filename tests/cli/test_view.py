@@ -132,5 +132,5 @@ def test_an_evaluation_has_its_norms_and_newest_settings_and_goes_on(instant, tm
     assert f"{runs} also has 3 runs with others" in done.stderr and opened == [page.as_uri()]
     monkeypatch.chdir(tmp_path)
     again = succeed("eval", *others)
-    assert "2 of 2 systems are finished" in again.stderr
+    assert "2 of 2 systems finished before" in again.stderr
     assert json.loads((runs / "eval.json").read_text())["norms"] is None
