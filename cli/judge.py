@@ -174,12 +174,14 @@ def _read_judges(runs: list[Path], allow_mismatch: bool) -> dict[str, list[Judge
 
 def _compare_judges(judges: dict[str, list[JudgedRow]], scores: list[Path], draws: int) -> StudyResult:
     """Compare judges of the same answers by what persons gave the answers of the first one."""
-    first = next(iter(judges.values()))
-    settings = read_judge_settings(
-        list({(answer.task.results, answer.task.task): answer.task for answer in first}.values())
-    )
-    by_person = read_human_scores(scores, {answer.id: answer for answer in first}, settings, allow_mismatch=True)
-    return compare_settings(judges, by_person, draws=draws)
+    settings = {}
+    for name, answers in judges.items():
+        tasks = {(answer.task.results, answer.task.task): answer.task for answer in answers}
+        settings[name] = read_judge_settings([*tasks.values()])
+    first, *_ = judges
+    answers_of_first = {answer.id: answer for answer in judges[first]}
+    by_person = read_human_scores(scores, answers_of_first, settings[first], allow_mismatch=True)
+    return compare_settings(judges, by_person, settings, draws=draws)
 
 
 def _is_table_of_user(path: Path) -> bool:

@@ -84,8 +84,8 @@ def run_plan(names: Mapping[str, str], plan: Plan, record: Record, work: Sequenc
     finished = {run.name for run in record.runs if names.get(run.system) == run.name and is_finished(run, plan)}
     todo = {system: name for system, name in names.items() if force or shard or name not in finished}
     if len(todo) < len(names):
-        before = f"{len(names) - len(todo)} of {count_of(len(names), 'system')}"
-        say(f"{before} finished before in {plan.folder} (--force runs again)")
+        part = f"{len(names) - len(todo)} of {count_of(len(names), 'system')}"
+        say(f"{part} finished before in {plan.folder} (--force runs again)")
     (plan.folder / LOGS).mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
     known = {each.system: each for each in work}

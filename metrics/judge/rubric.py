@@ -105,6 +105,11 @@ class Rubric(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         lowest, highest = self.scale
         return (score - lowest) / (highest - lowest)
 
+    def take(self, score: float, other: "Rubric") -> float:
+        """Return a score by another rubric on the scale of this one."""
+        lowest, highest = self.scale
+        return score if other.scale == self.scale else lowest + other.as_share(score) * (highest - lowest)
+
 
 def _list_lines(grades: Mapping[int, str]) -> str:
     return "\n".join(f"{grade}: {meaning}" for grade, meaning in grades.items())

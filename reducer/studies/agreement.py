@@ -27,7 +27,7 @@ from speechiq.reducer.stats import agreement
 from speechiq.reducer.stats.agreement import compare_raters
 from speechiq.reducer.stats.bootstrap import NO_CLUSTERS, Statistic, describe_samples, estimate_share, resample
 from speechiq.reducer.stats.estimate import UNDEFINED, Estimate
-from speechiq.reducer.stats.grid import Column, Grid, name_units
+from speechiq.reducer.stats.grid import Column, Grid, Important, name_units
 from speechiq.reducer.studies.result import StudyResult
 
 if TYPE_CHECKING:
@@ -113,20 +113,24 @@ def compare_judges(runs_a: Found, runs_b: Found, *, draws: int, allow_mismatch: 
     Answers that differ between the runs are left out if `allow_mismatch`, else refused.
     """
     agreements: list[dict[str, Any]] = []
+    equal: dict[str, str] = {}
     for suite in runs_a.levels:
         if suite in runs_b.levels:
             side_a = {system.name: system for system in runs_a.read(suite)}
             side_b = {system.name: system for system in runs_b.read(suite)}
             for name, category in runs_a.levels[suite].items():
                 if category.judged and name in runs_b.levels[suite]:
-                    agreements += _compare_category(suite, name, side_a, side_b, draws, allow_mismatch)
+                    agreements += _compare_category(suite, name, side_a, side_b, draws, allow_mismatch, equal)
+    if equal and not agreements:
+        name, judge = next(iter(equal.items()))
+        raise SpeechIQError(f"category {name}", f"both sides were {judge} with equal settings", FIX)
     if not agreements:
         suites = " and ".join(", ".join(runs.levels) for runs in (runs_a, runs_b))
         raise SpeechIQError(f"no answer has a score of both judges (suites {suites})", fix=FIX)
     return StudyResult(
         "speechiq-inter-judge-agreement",
-        [_inter_judge_grid(agreements, draws)],
-        {"agreements": agreements, "draws": draws, "seed": 0},
+        [_inter_judge_grid(agreements, equal, draws)],
+        {"agreements": agreements, "equal_settings": [*equal], "draws": draws, "seed": 0},
         agreements,
         tasks=[*runs_a.all_tasks, *runs_b.all_tasks],
     )
@@ -139,7 +143,12 @@ def _compare_category(
     side_b: Mapping[str, System],
     draws: int,
     allow_mismatch: bool,
+    equal: dict[str, str],
 ) -> Iterator[dict[str, Any]]:
+    """Yield the records of a category; none if both sides were judged with equal settings, and then add it to `equal`.
+
+    `equal` is category -> the judge in words.
+    """
     sides = side_a, side_b
     shared = [name for name in side_a if _has_scores(name, category, side_a) and _has_scores(name, category, side_b)]
     if not shared:
@@ -151,7 +160,8 @@ def _compare_category(
         judges.append(name_judges(tasks))
         settings.append({repr([*map(task.metadata.get, JUDGE_KEYS)]) for task in tasks})
     if settings[0] & settings[1]:
-        raise SpeechIQError(f"category {category}", f"both sides were {judges[0]} with equal settings", FIX)
+        equal[category] = judges[0]
+        return
     groups = {name: _pair_answers(side_a[name], side_b[name], category, allow_mismatch) for name in shared}
     if len(groups) > 1:
         groups = {ALL: [*chain.from_iterable(groups.values())]} | groups
@@ -200,8 +210,11 @@ def _pair_answers(system_a: System, system_b: System, category: str, allow_misma
     return [(item[0], a[item], b[item]) for item in shared if item not in differing]
 
 
-def _inter_judge_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Grid:
-    """Return a grid with a row per category and system; `draws` are those of the intervals."""
+def _inter_judge_grid(agreements: Sequence[Mapping[str, Any]], equal: Iterable[str], draws: int) -> Grid:
+    """Return a grid with a row per category and system; `draws` are those of the intervals.
+
+    `equal` are the categories that both sides had judged with equal settings.
+    """
     names = [
         Column("title", "Category"),
         Column("system", "System"),
@@ -216,6 +229,7 @@ def _inter_judge_grid(agreements: Sequence[Mapping[str, Any]], draws: int) -> Gr
         f"{category}: A {a}; B {b}; alpha for the {'ordinal' if ordinal else 'interval'} scale"
         for category, a, b, ordinal in sorted(judges)
     ]
+    notes += [Important(f"{title(name)}: left out, judged with equal settings on both sides") for name in equal]
     notes += MEANINGS
     if draws:
         notes.append(describe_samples(draws, 0, name_units(row["bias"] for row in agreements)))

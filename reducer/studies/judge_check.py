@@ -57,45 +57,96 @@ def check_judge(
     grids: list[Grid] = []
     records: list[dict[str, Any]] = []
     rows: list[dict[str, Any]] = []
+    too_few: dict[str, int] = {}
     for key, of_rubric in rubrics.items():
-        if len(scored[key]) >= FEWEST:
-            rubric = settings.rubric_of(of_rubric[0].task)
-            record = _check_rubric(of_rubric, means, scores, rubric, draws)
-            grids += _check_grids(record, rubric, settings.name)
-            records.append(record)
-            rows += [{"rubric": rubric.name} | group for group in record["groups"]]
+        rubric = settings.rubric_of(of_rubric[0].task)
+        if len(scored[key]) < FEWEST:
+            too_few[rubric.name] = len(scored[key])
+            continue
+        record = _check_rubric(of_rubric, means, scores, rubric, draws)
+        grids += _check_grids(record, rubric, settings.name)
+        records.append(record)
+        rows += [{"rubric": rubric.name} | group for group in record["groups"]]
     content = {"judge": settings.name, "judging": settings.sha256, "persons": list(scores), "rubrics": records}
-    return StudyResult(SCHEMA, grids, content, rows, tasks=settings.tasks)
+    return StudyResult(SCHEMA, _add_left_out(grids, content, too_few), content, rows, tasks=settings.tasks)
+
+
+def _add_left_out(grids: list[Grid], content: dict[str, Any], too_few: Mapping[str, int]) -> list[Grid]:
+    """Return the grids, of which the first says what is left out; add it to the content of the file too.
+
+    `too_few` is rubric -> number of its scored answers, of rubrics with fewer than `FEWEST`.
+    """
+    if not too_few:
+        return grids
+    content["left_out"] = dict(too_few)
+    left_out = ", ".join(f"{name} ({count})" for name, count in too_few.items())
+    first, *others = grids
+    note = Important(f"left out, rubrics with fewer than {FEWEST} scored answers: {left_out}")
+    return [first._replace(notes=[note, *first.notes]), *others]
 
 
 def compare_settings(
-    judges: Mapping[str, Sequence[JudgedRow]], scores: HumanScores, *, draws: int = 1000
+    judges: Mapping[str, Sequence[JudgedRow]],
+    scores: HumanScores,
+    settings: Mapping[str, StoredJudge],
+    *,
+    draws: int = 1000,
 ) -> StudyResult:
     """Compare several judges of the same answers with persons (WildSpeech-Bench, Figure 4), a row per judge.
 
-    All rows are about the answers that every judge and a person scored, and all intervals come from the same draws of
-    clips. `gain` is the Pearson correlation minus that of the first judge.
+    Answers to different rubrics are compared apart, each on the scale of the first judge's rubric, by which persons
+    scored. All rows of a rubric are about the answers that every judge and a person scored, and their intervals come
+    from the same draws of clips. `gain` is the Pearson correlation minus that of the first judge.
+
+    Args:
+        judges: Judge in words -> its answers.
+        settings: Judge in words -> its settings.
     """
     means = average(scores)
+    first = next(iter(judges))
+    rubric_of = {answer.id: settings[first].rubric_of(answer.task) for answer in judges[first]}
     points: dict[str, dict[str, float]] = {}
     for name, of_judge in judges.items():
-        points[name] = {answer.id: answer.stored.points for answer in _list_judged(of_judge)}
-    shared = sorted(set(means).intersection(*points.values()))
-    if len(shared) < FEWEST:
-        fault = f"{count_of(len(shared), 'answer')} with a score of every judge and of a person"
+        points[name] = {}
+        for answer in _list_judged(of_judge):
+            if answer.id in rubric_of:
+                own = settings[name].rubric_of(answer.task)
+                points[name][answer.id] = rubric_of[answer.id].take(answer.stored.points, own)
+    by_rubric: dict[str, list[str]] = {}
+    for key in sorted(set(means).intersection(*points.values())):
+        by_rubric.setdefault(rubric_of[key].sha256, []).append(key)
+    most = max(map(len, by_rubric.values()), default=0)
+    if most < FEWEST:
+        fault = f"{count_of(most, 'answer')} with a score of every judge and of a person"
         raise SpeechIQError(fault, fix=f"give runs of the same answers, {FEWEST} or more of them scored")
     answers = [*chain.from_iterable(judges.values())]
     clip_of = {answer.id: answer.item[0] for answer in answers}
-    person = np.array([means[key] for key in shared])
-    given: dict[str, np.ndarray] = {}
-    for name, by_id in points.items():
-        given[name] = np.array([by_id[key] for key in shared])
-    rows = _compare_on_shared(given, person, [clip_of[key] for key in shared], _name_clusters(answers), draws)
     columns = [Column("judge", "Judge"), Column("scored", "Scored", "d"), Column("gain", "Gain", "+.2f")]
     notes = ["Gain: Pearson minus that of the first row, on the same answers", BIAS]
-    grid = agreement_grid("Judges against people", rows, ("pearson", "spearman", "kappa", "bias"), notes, columns)
+    grids: list[Grid] = []
+    records: list[dict[str, Any]] = []
+    too_few: dict[str, int] = {}
+    for shared in by_rubric.values():
+        rubric = rubric_of[shared[0]]
+        if len(shared) < FEWEST:
+            too_few[rubric.name] = len(shared)
+            continue
+        person = np.array([means[key] for key in shared])
+        given: dict[str, np.ndarray] = {}
+        for name, by_id in points.items():
+            given[name] = np.array([by_id[key] for key in shared])
+        rows = _compare_on_shared(given, person, [clip_of[key] for key in shared], _name_clusters(answers), draws)
+        records += [{"rubric": rubric.name} | row for row in rows]
+        title = f"Judges against people, rubric {_name_scale(rubric)}"
+        grids.append(agreement_grid(title, rows, ("pearson", "spearman", "kappa", "bias"), notes, columns))
     tasks = list({(answer.task.results, answer.task.task): answer.task for answer in answers}.values())
-    return StudyResult(SCHEMA, [grid], {"judges": rows, "persons": list(scores)}, rows, tasks=tasks)
+    content: dict[str, Any] = {"judges": records, "persons": list(scores)}
+    return StudyResult(SCHEMA, _add_left_out(grids, content, too_few), content, records, tasks=tasks)
+
+
+def _name_scale(rubric: Rubric) -> str:
+    low, high = rubric.scale
+    return f"{rubric.name} ({low} to {high})"
 
 
 def _compare_on_shared(
@@ -225,7 +276,7 @@ def _check_grids(checked: Mapping[str, Any], rubric: Rubric, judge: str) -> Iter
         notes.append(f"fewer than {FEWEST} scored answers: {', '.join(checked['left_out'])}")
     if checked["unjudged"]:
         notes.append(f"answers without a score of the judge, which count in nothing: {checked['unjudged']}")
-    title = f"Judge {judge} against people, rubric {rubric.name} ({low} to {high})"
+    title = f"Judge {judge} against people, rubric {_name_scale(rubric)}"
     statistics = ("kappa", "spearman", "pearson", "bias")
     yield agreement_grid(title, rows, statistics, notes, [*names, Column("scored", "Scored", "d")])
     columns = [

@@ -93,6 +93,14 @@ def test_one_judge_is_refused(both):
     )
 
 
+def test_a_category_that_both_judged_alike_is_left_out_and_named(both):
+    for folder in both:
+        write_judged(folder / "rest", graded(grades(5)), "one", JUDGE, task="listening_rest", category="rest")
+    printed, content = print_and_write("judge", "agree", *both, "--bootstrap", "0")
+    assert {row["category"] for row in content["agreements"]} == {"answers"}
+    assert content["equal_settings"] == ["rest"] and "Rest: left out, judged with equal settings" in printed
+
+
 def test_nothing_in_common_is_refused(both, tmp_path):
     write_judged(tmp_path / "c", graded(grades(0)), "three", OTHER)
     assert refusal("judge", "agree", both[0], tmp_path / "c").startswith(

@@ -262,6 +262,41 @@ def test_two_judges_of_the_same_answers_are_compared_on_what_people_scored(tmp_p
     assert "Judges against people" in printed and "Pearson" in printed
 
 
+def test_answers_to_several_rubrics_are_compared_apart_and_too_few_are_named(tmp_path):
+    random = np.random.default_rng(11)
+    runs = [tmp_path / name / "runs" for name in ("one", "two")]
+    for run, judge in zip(runs, ("openai:one", "openai:two"), strict=True):
+        for task, rubric, count, high in (("graded", "grade_0_5", 40, 6), ("right", "right_wrong", 40, 2)):
+            points = [*random.integers(0, high, count).astype(float)]
+            write_judged(run / task, "good", points, rubric=rubric, task=task, judge=judge)
+        write_judged(run / "few", "good", [5.0] * 4, rubric="points_1_10", task="few", judge=judge)
+
+    def person(of) -> int:
+        low, high = read_judge_settings([of.task]).rubric_of(of.task).scale
+        return int(random.integers(low, high + 1))
+
+    ana = write_scores(tmp_path / "ana.jsonl", runs[0], person, count=100)
+    printed, content = print_and_write("judge", "check", *runs, "--scores", ana)
+    rows = [(row["rubric"], row["scored"], row["judge"][:20]) for row in content["judges"]]
+    first, second = "judged by openai:one", "judged by openai:two"
+    graded = [("grade_0_5", 40, first), ("grade_0_5", 40, second)]
+    assert rows == [*graded, ("right_wrong", 40, first), ("right_wrong", 40, second)]
+    assert all(abs(row["pearson"]["value"]) < 0.4 for row in content["judges"])
+    assert content["left_out"] == {"points_1_10": 4} and "scored answers: points_1_10 (4)" in printed
+    printed, content = print_and_write("judge", "check", runs[0], "--scores", ana)
+    assert content["left_out"] == {"points_1_10": 4} and "scored answers: points_1_10 (4)" in printed
+
+
+def test_the_scores_of_another_rubric_are_taken_to_the_scale_of_the_people(tmp_path):
+    points = [float(i % 6) for i in range(20)]
+    one = write_judged(tmp_path / "one", "good", points)
+    tens = [1 + 9 * point / 5 for point in points]
+    two = write_judged(tmp_path / "two", "good", tens, rubric="points_1_10", judge="openai:another")
+    ana = write_scores(tmp_path / "ana.jsonl", one.parent, lambda of: int(of.stored.points))
+    _, content = print_and_write("judge", "check", one, two, "--scores", ana)
+    assert [row["bias"]["value"] for row in content["judges"]] == pytest.approx([0, 0], abs=1e-9)
+
+
 def test_two_judges_of_other_answers_are_not_compared(tmp_path):
     runs = write_judged(tmp_path / "one", "good", [1.0, 2.0] * 10)
     others = write_judged(tmp_path / "two", "bad", [1.0, 2.0] * 10, judge="openai:another")
