@@ -178,6 +178,8 @@ def _find(
     wanted = list(filter(is_wanted, tasks))
     if not wanted:
         names = ", ".join(sorted({task.task for task in tasks}))
+        if any(task.imported for task in tasks):
+            fix = f"imported answers keep the scores that they came with; {fix}"
         raise SpeechIQError(f"no {noun} in {', '.join(repr(str(run)) for run in runs)}, only {names:.300}", fix=fix)
     return wanted, warnings
 

@@ -253,11 +253,11 @@ def count_by_grade(points: np.ndarray) -> tuple[list[int], np.ndarray]:
 
     A score between two grades, the mean of several, is the higher one.
     """
-    from sklearn.metrics import confusion_matrix
-
-    person, judge = np.floor(points.T + 0.5).astype(int)
-    grades = np.unique([person, judge]).tolist()
-    return grades, confusion_matrix(person, judge, labels=grades)
+    grades, places = np.unique(np.floor(points.T + 0.5).astype(int), return_inverse=True)
+    person, judge = places.reshape(2, -1)
+    confusion = np.zeros((len(grades), len(grades)), dtype=int)
+    np.add.at(confusion, (person, judge), 1)
+    return grades.tolist(), confusion
 
 
 def _check_grids(checked: Mapping[str, Any], rubric: Rubric, judge: str) -> Iterator[Grid]:

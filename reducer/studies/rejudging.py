@@ -116,7 +116,7 @@ def rejudge(plans: Sequence[JudgingPlan]) -> list[Rejudged]:
         raise SpeechIQError(
             f"judge {plans[0].judging.judge}",
             f"none of {answers} answers has a score, so nothing is written",
-            "the reasons are above: try another judge or rubric",
+            "the reasons are above: try another judge or rubric, or let it write more (--judge-option max_gen_toks=N)",
         )
     return [rejudged[number] for number in range(len(plans))]
 
