@@ -21,6 +21,7 @@ from speechiq.engines.languages import FIELD, UNSPACED
 from speechiq.metrics.columns import SPREAD, lower, returns, spread
 from speechiq.metrics.words import wer as ours
 from speechiq.metrics.words.normalizer import normalize
+from speechiq.metrics.words.units import MIXED, UNIT, WORD, separate
 from speechiq.metrics.words.wer import ErrorRate, Errors, count_errors, pair_texts, pool
 
 EMPTY = "empty"
@@ -50,8 +51,9 @@ def wer_audiobench(reference: str | Sequence[str], hypothesis: str | Sequence[st
     return pool(_rate(*pair) for pair in pair_texts(reference, hypothesis))
 
 
-def _rate(reference: str, hypothesis: str) -> ErrorRate:
-    return ErrorRate(count_errors(normalize_audiobench(reference), normalize_audiobench(hypothesis)))
+def _rate(reference: str, hypothesis: str, unit: str = WORD) -> ErrorRate:
+    texts = [separate(normalize_audiobench(text), unit, None) for text in (reference, hypothesis)]
+    return ErrorRate(count_errors(*texts))
 
 
 def normalize_audiobench(text: str) -> str:
@@ -77,12 +79,14 @@ def _make_deleter() -> jiwer.RemovePunctuation:
 def score(doc: Mapping[str, Any], results: Sequence[str]) -> dict[str, float]:
     """Return the columns of `wer.score` and `wer_audiobench`, which can be pooled; for transcripts of AudioBench.
 
-    `wer_audiobench` is NaN for a language without spaces between words.
+    `wer_audiobench` is NaN for a language without spaces between words. Of speech that switches between Chinese and
+    English (`unit: mixed`), each Chinese character counts as a word.
 
     >>> rates = score({"text": "Um, so it goes"}, ["so it goes ah"])
     >>> rates["wer"], rates["wer_audiobench"]
     (0.3333333333333333, 0.0)
     """
-    has_words = doc.get(FIELD) not in UNSPACED
-    rate = _rate(doc["text"], response_of(results[0]).text) if has_words else ErrorRate(Errors())
+    unit = doc.get(UNIT, WORD)
+    has_words = unit == MIXED or doc.get(FIELD) not in UNSPACED
+    rate = _rate(doc["text"], response_of(results[0]).text, unit) if has_words else ErrorRate(Errors())
     return ours.score(doc, results) | {"wer_audiobench": rate}

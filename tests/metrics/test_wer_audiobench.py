@@ -95,3 +95,9 @@ def test_a_row_has_our_columns_and_theirs():
     theirs = row.pop("wer_audiobench")
     assert theirs == wer_audiobench(doc["text"], text) == wer.pool([theirs] * 2) == 1 / 3
     assert row == pytest.approx(wer.score(doc, [text]), nan_ok=True)
+
+
+def test_speech_that_switches_between_chinese_and_english_counts_characters():
+    doc = {"text": "我今天 very happy 他 来 了", "unit": "mixed", "normalizer": "multilingual", "language": "zh"}
+    rates = score(doc, ["我今日 very happy 他来了"])
+    assert rates["wer_audiobench"] == pytest.approx(1 / 8) == rates["mer"]

@@ -201,6 +201,10 @@ def test_a_judge_that_cannot_be_used_is_refused_in_one_line(options, message, ju
 
 def test_runs_that_cannot_be_judged_are_refused_in_one_line(two_runs, tmp_path):
     assert "no judged task in" in refusal("judge", "run", two_runs / "good", "--judge", "exact_match")
+    (tmp_path / "table.csv").write_text("id,question,answer,gold,score,system\nc1,Where?,Here.,Here.,0.5,s\n")
+    succeed("import", "table", tmp_path / "table.csv", "-o", tmp_path / "imported")
+    refused = refusal("judge", "run", tmp_path / "imported", "--judge", "exact_match")
+    assert "only " in refused and "imported answers keep the scores that they came with" in refused
     results = write_judged(tmp_path / "run", "one", [1.0] * 3)
     (path,) = (tmp_path / "run").glob("*.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]
