@@ -52,8 +52,8 @@ def wer_audiobench(reference: str | Sequence[str], hypothesis: str | Sequence[st
 
 
 def _rate(reference: str, hypothesis: str, unit: str = WORD) -> ErrorRate:
-    texts = [separate(normalize_audiobench(text), unit, None) for text in (reference, hypothesis)]
-    return ErrorRate(count_errors(*texts))
+    spoken, written = (separate(normalize_audiobench(text), unit, None) for text in (reference, hypothesis))
+    return ErrorRate(count_errors(spoken, written))
 
 
 def normalize_audiobench(text: str) -> str:

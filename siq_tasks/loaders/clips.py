@@ -5,7 +5,7 @@ import json
 import logging
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -25,7 +25,7 @@ from speechiq.core.recordings.audio_file import CLIPS, OTHER_DISK, AudioFile, re
 from speechiq.engines.options import Options
 from speechiq.metrics.settings import Subject, Text, read_record
 from speechiq.metrics.words.normalizer import read_normalizer
-from speechiq.siq_tasks.index import is_published
+from speechiq.siq_tasks.index import is_published, read_tasks
 from speechiq.siq_tasks.loaders.docs import Loaded, build_docs
 from speechiq.siq_tasks.loaders.entities import ENTITIES, read_entity_fields
 from speechiq.siq_tasks.loaders.odd_rows import OddRows, Repairs, describe_odd_rows
@@ -40,6 +40,7 @@ from speechiq.siq_tasks.loaders.row_choice import (
     choose_longest,
     choose_rows,
     ids_sha256,
+    matches,
     read_groups,
 )
 from speechiq.siq_tasks.loaders.row_questions import RowQuestions, read_row_questions
@@ -248,7 +249,8 @@ def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int
     with opened as rows:
         named = _name_rows(dataset, source, rows, choice.unwanted, odd)
         places = choose_rows(named, rows, choice.patterns, source.dataset_path)
-        odd.rows = odd.rows or len(places) + odd.count()
+        odd.untaken = _count_untaken(dataset, choice, [rows.read(i) for i in named.values()])
+        odd.rows = odd.rows or len(places) + odd.count() + odd.untaken
         scored: dict[str, dict[str, Any]] = {}
         for key, i in progress_bar(places.items(), total=len(places), verb=f"{dataset} rows", unit="row"):
             with odd.reading(f"{source.dataset_path} row {i}", key) as repairs:
@@ -318,6 +320,20 @@ def _name_rows(dataset: str, source: RowSource, rows: Rows, unwanted: Collection
             "metadata.leave_out", f"{sorted(left)[0]!r:.80} is the id of no row of {dataset}", "correct it"
         )
     return places
+
+
+def _count_untaken(dataset: str, choice: ChoiceSettings, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Count the rows of a data set of the package that none of its tasks takes, which choose theirs by columns.
+
+    One of the tasks counts them, the first that reads the columns of all; for any other it is 0.
+    """
+    tasks = [task["metadata"] for task in read_tasks().values() if task["metadata"].get("dataset") == dataset]
+    patterns = [read_record(ChoiceSettings, metadata).patterns for metadata in tasks]
+    columns = set(chain.from_iterable(patterns))
+    counting = next((each for each in patterns if each.keys() == columns), None)
+    if len(patterns) < 2 or not all(patterns) or choice.patterns != counting:
+        return 0
+    return sum(not any(matches(row, each) for each in patterns) for row in rows)
 
 
 def _read_clip(key: str, row: Mapping[str, Any], plan: LoadingPlan, repairs: Repairs) -> dict[str, Any]:

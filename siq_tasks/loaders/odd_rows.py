@@ -19,6 +19,8 @@ MOST_LEFT_OUT = 0.05
 _ADVICE = "name other columns, correct the rows, or leave rows out with --metadata leave_out=ID"
 #: Reason of rows that their authors marked; they are left out of every table.
 MARKED = "marked as not to be scored"
+#: Reason of rows that none of the tasks of their data set takes; `OddRows.untaken` of them, which stop no run.
+UNTAKEN = "of no task of the data set"
 #: What was repaired in one row.
 Repairs = list[RowError]
 
@@ -34,7 +36,7 @@ class OddRows:
 
     def __init__(self, source: object, own_fix: str | None = None, advice: str = _ADVICE) -> None:
         self.source, self.own_fix, self.advice = source, own_fix, advice
-        self.rows = 0
+        self.rows = self.untaken = 0
         self.repaired: dict[str, list[str]] = defaultdict(list)
         self.left_out: dict[str, list[str]] = defaultdict(list)
         self._examples: dict[str, str] = {}
@@ -89,6 +91,8 @@ class OddRows:
         """Return the record for the results: the number of rows, and reason -> number of rows repaired and left out."""
         repaired = {reason: len(names) for reason, names in self.repaired.items()}
         left_out = {reason: len(names) for reason, names in self.left_out.items()}
+        if self.untaken:
+            left_out[UNTAKEN] = self.untaken
         return {"rows": self.rows, "repaired": repaired, "left_out": left_out}
 
 

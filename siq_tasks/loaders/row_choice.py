@@ -273,7 +273,7 @@ class ChoiceSettings(Options, frozen=True, kw_only=True, dict=True):
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:
     """Return the rows that match of those at `places`; refuse a choice of none, and name the values of the columns."""
-    chosen = {key: i for key, i in places.items() if _matches(rows.read(i), where)}
+    chosen = {key: i for key, i in places.items() if matches(rows.read(i), where)}
     if where and not chosen:
         column = next(iter(where))
         values = Counter(str(rows.read(i)[column]) for i in places.values())
@@ -286,7 +286,8 @@ def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) 
     return chosen
 
 
-def _matches(row: Mapping[str, Any], where: Where) -> bool:
+def matches(row: Mapping[str, Any], where: Where) -> bool:
+    """Return whether each column of a row matches one of its patterns."""
     for column, patterns in where.items():
         value = str(row[column]).casefold()
         if not any(fnmatchcase(value, pattern) for pattern in patterns):

@@ -68,6 +68,18 @@ def test_a_category_without_rows_shows_the_values_of_the_column(own_cache, rows)
     assert "\n" not in str(refused.value)
 
 
+def test_rows_that_no_task_takes_are_counted_and_named_once(own_cache, tmp_path, caplog):
+    texts = ["Why?", "How are you?", "Say it.", "Oh, sure."]
+    changed = {"user_query": texts, "taskType": ["Information Inquiry", "chitchat", "prosodical", "prosodical"]}
+    changed |= {"additional_info": [None, None, "near homophone", "sarcasm"]}
+    audio = {"audio": [encode(seconds) for seconds in (1.3, 1.2, 1.1, 1.0)]}
+    write_table(tmp_path / "data" / "train-00000-of-00001.parquet", ROWS | changed, audio)
+    tasks = [load(f"siq_wildspeech_{name}", dataset_path=str(tmp_path)) for name in ("ii", "pf_homophone")]
+    none, two = [task.config.metadata["left_out"] for task in tasks]
+    assert none == {} and two == {"of no task of the data set": 2}
+    assert caplog.text.count("wildspeech: of 3 rows, left out: of no task of the data set 2") == 1
+
+
 def test_a_group_of_noise_can_be_chosen(own_cache, rows):
     where = {"taskType": "Text*", "modification_type": ["natural_noise"]}
     assert [doc["id"] for doc in load("siq_wildspeech_tc", dataset_path=rows, where=where).eval_docs] == [
