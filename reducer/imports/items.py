@@ -51,7 +51,7 @@ class ImportSettings:
         dataset: Name of the data set; None means that of the category of a row, the file or its folder.
         system: Name of the system; None means that of the rows or of the file.
         group_by: Names of the groups that are kept.
-        highest_score: Best score of the judge; None means 1.
+        highest_score: Best score of the judge, in a form that takes it; None means 1.
         kind: Kind of the system, one of `SYSTEM_KINDS` but `control`; None if it is not known.
     """
 
@@ -73,6 +73,9 @@ class ImportSettings:
             check_plain(self.dataset, "--dataset")
         if self.highest_score is not None and not 0 < self.highest_score < math.inf:
             raise SpeechIQError(f"--highest-score {self.highest_score:g}", "not above 0", "give the best score")
+        if self.highest_score is not None and not self.form.takes_highest_score:
+            fault = f"the form {self.form.name} has no scores of your own scale"
+            raise SpeechIQError(f"--highest-score {self.highest_score:g}", fault, "leave it out")
         if self.kind is not None and self.kind not in DECLARABLE:
             fix = f"{did_you_mean(self.kind, DECLARABLE)}choose from {', '.join(map(repr, DECLARABLE))}"
             raise SpeechIQError(f"--kind {self.kind!r}", "not a kind of system", fix)

@@ -38,7 +38,7 @@ class OutputRow:
         clip: Id of the clip.
         answer: What the system answered, as it wrote it.
         key: The letter or the text of the right option, or the right answer.
-        score: What a judge gave, on the scale of the form.
+        score: What a judge gave: from 0 to 1, or on the scale of the user in a form that `takes_highest_score`.
         cluster: What the clip shares with others, such as a call or a speaker.
         groups: Name of a group -> that of the clip, such as `gender` -> `female`.
         duration: Seconds of the clip.
@@ -76,6 +76,7 @@ class Form:
             names file and line for one that is not of the form.
         takes_folders: Whether a folder stands for its files that fit, at any depth and sorted by their paths; else it
             is treated as a file.
+        takes_highest_score: Whether the user says what the best score is; else the form reads scores from 0 to 1.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Form:
     fits_file: Callable[[Path], bool]
     read_files: Callable[[list[Path]], Iterator[OutputRow]]
     takes_folders: bool = True
+    takes_highest_score: bool = False
 
     def fits(self, path: Path) -> bool:
         """Return whether a file, or any file in a folder, is of this form."""

@@ -141,4 +141,5 @@ FORM = Form(
     _fits,
     _read,
     takes_folders=False,
+    takes_highest_score=True,
 )

@@ -129,6 +129,13 @@ def test_judged_scores_are_shares_of_the_highest(tmp_path):
         take(tmp_path, rows, output="other")
 
 
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "table"])
+def test_only_the_scores_of_a_table_are_divided_by_the_highest(tmp_path, name):
+    fault = f"--highest-score 5: the form {name} has no scores of your own scale; leave it out"
+    with pytest.raises(SpeechIQError, match=fault):
+        ImportSettings(FORMS[name], [tmp_path], highest_score=5.0)
+
+
 def test_a_transcript_beside_several_questions_counts_once(tmp_path):
     rows = [QUESTION | WORDS[0] | answer for answer in ANSWERS]
     written = take(tmp_path, rows)
