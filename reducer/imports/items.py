@@ -15,12 +15,13 @@ from speechiq.core.response import drop_reasoning
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.base import CONTROL, SYSTEM_KINDS
 from speechiq.engines.languages import FIELD, KEY, read_language
+from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import read_unit
 from speechiq.reducer.imports.rows import Form, OutputRow
 from speechiq.siq_tasks.loaders.entities import read_entity_fields
 from speechiq.siq_tasks.loaders.odd_rows import MARKED, Repairs
-from speechiq.siq_tasks.loaders.question_columns import RowSettings, read_choice
+from speechiq.siq_tasks.loaders.question_columns import RowSettings, parse_options, read_choice
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
 
 #: How a row is scored: by its words, by a letter of four or of any number of options, or by a judge elsewhere.
@@ -162,9 +163,21 @@ def _read_letter(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, 
     if row.answer is None:
         raise RowError("no answer")
     raw = {"choices": list(row.options), "answer": _require(row.key, "right answer")}
+    _refuse_gap(row.options)
     asked = read_choice(raw, RowSettings(), repairs)
     del asked["accepted"]
     return OutputItem(doc | _ask(row, doc) | {**asked, "question": row.question or ""}, drop_reasoning(row.answer))
+
+
+def _refuse_gap(options: Sequence[str]) -> None:
+    """Refuse an empty option before others: they would get new letters, and the answer has the old ones."""
+    texts = parse_options(list(options))
+    while texts and not texts[-1]:
+        texts.pop()
+    if "" in texts:
+        raise RowError(
+            "an empty option before others", f"option {ALPHABET[texts.index('')]} of {texts!r:.200} is empty"
+        )
 
 
 def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:

@@ -118,6 +118,29 @@ def test_questions_of_other_sizes_are_a_choice(tmp_path):
     assert read_sample_table(task).numbers["acc"].tolist() == [1, 0, 0, 1]
 
 
+OPTIONS_WITH_GAPS = [
+    {"A": "", "B": "Rome", "C": "Oslo", "D": "Bern"},
+    {"A": "Paris", "B": "Rome", "C": "", "D": "Bern"},
+    {"options": "Paris; Rome;; Bern"},
+    {"options": ["Paris", None, "Rome"]},
+    {"options": "A. Paris; B.; C. Rome"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS_WITH_GAPS)
+def test_an_empty_option_before_others_is_left_out_since_letters_would_change(tmp_path, options):
+    question = {"id": "a", "question": "Where?", "answer": "B", "gold": "B"}
+    whole = [question | {"id": f"{number}", "options": "Paris; Rome; Bern;"} for number in range(30)]
+    written = take(tmp_path, write(tmp_path / "mine.jsonl", [*whole, question | options]))
+    (task,) = read(tmp_path / "runs").values()
+    assert written.left_out == 1 and task.odd_rows == "calls: of 31 rows, left out: an empty option before others 1"
+    assert {(*row["doc"]["options"], row["acc"]) for row in rows_of(task)} == {("Paris", "Rome", "Bern", 1.0)}
+    with pytest.raises(
+        SpeechIQError, match=r"line 1: option [ABC] of \[.*\] is empty; correct the rows, or leave them"
+    ):
+        take(tmp_path, write(tmp_path / "odd.jsonl", [question | options]), output="other")
+
+
 def test_judged_scores_are_shares_of_the_highest(tmp_path):
     rows = [{"id": "a", "answer": "yes", "score": 4}, {"id": "b", "answer": "no", "score": 0.5}]
     take(tmp_path, rows, highest_score=5.0)
