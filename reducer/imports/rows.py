@@ -8,11 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import Line, decode
 from speechiq.core.files.plain import is_file, is_folder, is_of_desktop, locate_line, open_plain, reading
@@ -147,6 +149,12 @@ def read_first_row(path: Path) -> dict[str, Any]:
         return next(read_json_lines(path)).row
     except SpeechIQError:
         return {}
+
+
+@cache
+def say_once(line: str) -> None:
+    """Print a line on stderr, but not again when the same file is read again."""
+    say(line)
 
 
 def find_text(row: Mapping[str, Any], *columns: str) -> str | None:

@@ -4,16 +4,15 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from speechiq.core.console import count_of, say
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import read_number
-from speechiq.reducer.imports.rows import Form, OutputRow, name_systems, read_text_lines
+from speechiq.reducer.imports.rows import Form, OutputRow, name_systems, read_text_lines, say_once
 
 #: Channels that one program numbers and another names.
 CHANNELS = {"A": "1", "B": "2"}
@@ -161,16 +160,8 @@ def _assign_words(path: Path, tracks: dict[tuple[str, str], Channel]) -> Assigne
             path, "no word is in a segment of the references", f"name a pair; they are about {names:.80}"
         )
     if outside:
-        _say_once(
-            f"{path}: {outside} of {count_of(count, 'word')} are in no segment of the references and are left out"
-        )
+        say_once(f"{path}: {outside} of {count_of(count, 'word')} are in no segment of the references and are left out")
     return words
-
-
-@cache
-def _say_once(line: str) -> None:
-    """Print a line on stderr, but not again when the same file is read again."""
-    say(line)
 
 
 def _join(parts: list[tuple[float, str]]) -> str:
