@@ -98,7 +98,10 @@ def _find_metric(path: Path, directions: Mapping[str, Any]) -> str | None:
 
 
 def _read_metric(row: Mapping[str, Any], name: str) -> float:
+    """Return the value of a metric, or its value over all where an object has parts of it; NaN if it is no number."""
     value = row.get(name)
+    if isinstance(value, dict):
+        value = value.get("overall", value.get("score"))
     return float(value) if isinstance(value, bool) else read_number(value)
 
 

@@ -98,6 +98,12 @@ def test_an_answer_without_options_has_its_first_metric_from_0_to_1(tmp_path):
     assert (first.question, first.key, first.answer) == ("What barks?", "a dog", "The dog.")
 
 
+@pytest.mark.parametrize("metric", [{"overall": 1.0, "task": "x"}, {"score": "1"}, {"overall": 1, "score": 0}])
+def test_a_metric_may_have_parts(tmp_path, metric):
+    (found,) = read(write(tmp_path, [make_row(accuracy=metric, submission={"id": 1})], LMMS_EVAL_NAME), LMMS_EVAL)
+    assert found.score == 1.0
+
+
 @pytest.mark.parametrize("name", [LM_EVAL_NAME, LMMS_EVAL_NAME])
 def test_a_metric_of_which_less_is_better_is_no_score(tmp_path, capsys, name):
     task, form = ("spoken_qa", LM_EVAL) if name == LM_EVAL_NAME else ("librispeech_test", LMMS_EVAL)
@@ -111,7 +117,7 @@ def test_a_metric_of_which_less_is_better_is_no_score(tmp_path, capsys, name):
     assert [row.score for row in read(path, form)] == [None, None] and not capsys.readouterr().err
 
 
-@pytest.mark.parametrize("metrics", [{"rating": 100}, {"verdict": {"score": 1}}, {}])
+@pytest.mark.parametrize("metrics", [{"rating": 100}, {"verdict": {"score": 100}}, {"submission": {"task": "x"}}, {}])
 def test_an_answer_without_such_a_metric_has_no_score(tmp_path, metrics):
     (found,) = read(write(tmp_path, [make_row(**metrics)], LMMS_EVAL_NAME), LMMS_EVAL)
     assert found.score is None and found.reference is None and found.answer == "The dog."
