@@ -26,6 +26,8 @@ from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
 
 #: How a row is scored: by its words, by a letter of four or of any number of options, or by a judge elsewhere.
 WORDS, LETTER, CHOICE, JUDGED = "remember", "apply", "choice", "judged"
+#: Reason of rows that no judge has scored.
+NO_SCORE = "no score"
 #: Kinds that a user can declare.
 DECLARABLE = tuple(kind for kind in SYSTEM_KINDS if kind != CONTROL)
 _ODD_SIGNS = re.compile(r"[^A-Za-z0-9_-]+")
@@ -182,7 +184,7 @@ def _refuse_gap(options: Sequence[str]) -> None:
 
 def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:
     if row.score is None or math.isnan(row.score):
-        raise RowError("no score")
+        raise RowError(NO_SCORE)
     highest = settings.highest_score or 1.0
     if not 0 <= row.score <= highest:
         raise SpeechIQError(
