@@ -98,6 +98,13 @@ def test_sets_of_a_folder_without_scores_are_left_out_with_a_warning(tmp_path):
     assert written.warnings == ["data set 'ifeval-test' is left out: none of its 6 rows has a score"]
 
 
+def test_the_file_that_was_judged_is_not_read_beside_the_one_with_scores(tmp_path):
+    write(tmp_path / "vb", [make_row()])
+    path = write(tmp_path / "vb", [make_row(score="4")], "result-qwen2-commoneval-test-audio.jsonl")
+    (row,) = FORM.read([tmp_path / "vb"])
+    assert row.where == f"'{path}' line 1"
+
+
 @pytest.mark.parametrize(
     "files",
     [
