@@ -274,7 +274,7 @@ def read_items(settings: ImportSettings) -> Iterator[tuple[OutputRow, Key, Outpu
 
 def _check_language(texts: list[str], settings: ImportSettings) -> None:
     """Refuse references that the rules of the language cannot score, by the first ones."""
-    refuse_unspaced({"text": text, **settings.words} for text in texts)
+    refuse_unspaced([{"text": text, **settings.words} for text in texts], "--language")
     refuse_lost_marks(texts, settings.words["normalizer"])
     if settings.language:
         warn_other_language(texts, settings.language)

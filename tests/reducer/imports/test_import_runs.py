@@ -190,7 +190,9 @@ def test_characters_count_in_a_language_without_spaces(tmp_path):
     (task,) = read(tmp_path / "runs").values()
     assert task.category.column == "cer" and task.language == "zh"
     assert read_sample_table(task).numbers["cer"].tolist() == [0.125] * 3
-    with pytest.raises(SpeechIQError, match="3 of 3 references have no spaces"):
+    with pytest.raises(
+        SpeechIQError, match=r"3 of 3 references have no spaces.*; give the language, such as --language=zh, which"
+    ):
         take(tmp_path, rows, output="other")
 
 
