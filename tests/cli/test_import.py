@@ -85,6 +85,10 @@ def test_imported_runs_are_compared_and_reported(runs):
     assert "Imported" in page and "<audio" not in page
 
 
+def test_imported_runs_have_no_speed(runs):
+    assert "no run recorded a speed: imported runs have none" in siq("score", runs, "--bootstrap", 0, "--speed")
+
+
 def test_imported_runs_are_published_and_checked(runs):
     declaration = "all: {submitter: me, contamination: none known, interests: none}\n"
     (runs.parent / "declaration.yaml").write_text(declaration, encoding="utf-8")
