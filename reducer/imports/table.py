@@ -93,7 +93,9 @@ def _read_text(row: Mapping[str, Any], column: str, where: str) -> str | None:
     value = row.get(column)
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, float):
         return f"{value:.15g}"
     raise SpeechIQError(where, f"{column} is {value!r:.80}, not a text", "correct the row")
 

@@ -141,6 +141,16 @@ def test_an_empty_option_before_others_is_left_out_since_letters_would_change(tm
         take(tmp_path, write(tmp_path / "odd.jsonl", [question | options]), output="other")
 
 
+def test_long_numbers_stay_different(tmp_path):
+    long = 1234567890123456780
+    asked = {"id": "a", "options": [long, long + 9, 1.5], "answer": "B", "gold": long + 9}
+    take(tmp_path, write(tmp_path / "mine.jsonl", [asked | {"question_id": long + number} for number in (0, 9)]))
+    (task,) = read(tmp_path / "runs").values()
+    docs = [row["doc"] for row in rows_of(task)]
+    assert [doc["question_id"] for doc in docs] == [f"{long}", f"{long + 9}"]
+    assert docs[0]["options"] == [f"{long}", f"{long + 9}", "1.5"] and docs[0]["gold"] == ["B"]
+
+
 def test_judged_scores_are_shares_of_the_highest(tmp_path):
     rows = [{"id": "a", "answer": "yes", "score": 4}, {"id": "b", "answer": "no", "score": 0.5}]
     take(tmp_path, rows, highest_score=5.0)
