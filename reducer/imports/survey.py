@@ -221,8 +221,9 @@ def _refuse_twice(found: Survey, each: Outputs) -> None:
             clip, question = first[1].name
             shown = f"clip {clip!r}" + (f", question {question!r}" if question not in ("", clip) else "")
             fault = f"{shown} of system {each.key.system!r} is in {first[0].where} already"
-            fix = "leave one of the two out; several questions about a clip need a column question_id"
-            raise SpeechIQError(second[0].where, fault, fix if question else "leave one of the two out")
+            fix = "leave one of the two out; different clips need different ids, in a table by a column id"
+            more = ", and several questions about a clip need a column question_id" if question else ""
+            raise SpeechIQError(second[0].where, fault, fix + more)
 
 
 def _refuse_contradictions(found: Survey) -> None:

@@ -262,6 +262,10 @@ KINDS = {
         [WORDS[0], WORDS[0] | {"transcript": "so"}],
         r"line 3: clip 'calls/a' of system 's0' is in \S+ line 2 already; leave one of the two out",
     ),
+    "two recordings with one name": (
+        [{"audio": f"{folder}/1.wav", "reference": "so", "transcript": "so"} for folder in "ab"],
+        "line 3: clip 'calls/1' .*; different clips need different ids, in a table by a column id$",
+    ),
     "a question twice": (
         [QUESTION | {"answer": "A", "gold": "A"}] * 2,
         "several questions about a clip need a column question_id",
