@@ -60,7 +60,7 @@ def import_runs(
         ),
     ] = None,
     highest_score: Annotated[
-        float | None, typer.Option(help="Best score of the judge, by which scores are divided; the lowest is 0.")
+        float | None, typer.Option(help="Best score in a table, by which scores are divided; the lowest is 0.")
     ] = None,
     force: Force = False,
 ) -> None:

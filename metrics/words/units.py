@@ -139,8 +139,10 @@ def separate(text: str, unit: str, language: str | None) -> str:
     return text.replace(" ", "") if unit == CHARACTER and language in UNSPACED else text
 
 
-def refuse_unspaced(docs: Iterable[Mapping[str, Any]]) -> None:
+def refuse_unspaced(docs: Iterable[Mapping[str, Any]], option: str = f"--metadata {KEY}") -> None:
     """Refuse references without spaces between words, if errors are counted by words.
+
+    `option` is what a user gives the language with, for the error.
 
     Raises:
         SpeechIQError: More than half of the references are such texts.
@@ -151,5 +153,5 @@ def refuse_unspaced(docs: Iterable[Mapping[str, Any]]) -> None:
         raise SpeechIQError(
             "the error rate of words",
             f"{len(unspaced)} of {len(texts)} references have no spaces, such as {unspaced[0][:20]!r}",
-            f"give the {KEY}, such as --metadata language=zh, which counts characters",
+            f"give the {KEY}, such as {option}=zh, which counts characters",
         )

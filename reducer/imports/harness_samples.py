@@ -19,6 +19,7 @@ from speechiq.reducer.imports.rows import (
     find_text,
     read_first_row,
     read_json_lines,
+    say_once,
 )
 
 LM_EVAL_NAME = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\d[T\d.-]*)\.jsonl")
@@ -34,9 +35,10 @@ CLIP_COLUMNS = ("id", "audio_id", "uid", "utt_id", "file_name")
 
 
 class HarnessResults(msgspec.Struct):
-    """Hold what the results beside the samples say about the system."""
+    """Hold what the results beside the samples say: the system, and task -> metric -> whether more is better."""
 
     model_name: str | None = None
+    higher_is_better: dict[str, dict[str, Any]] = {}
 
 
 _RESULTS = msgspec.json.Decoder(HarnessResults)
@@ -50,22 +52,26 @@ def _read(name: re.Pattern[str], results: str, paths: list[Path]) -> Iterator[Ou
     for path in paths:
         named = name.fullmatch(path.name)
         task, date = (named["task"], named["date"]) if named else (path.stem, "")
-        system = _read_model_name(path.with_name(results.format(date))) or path.absolute().parent.name
+        about = _read_results(path.with_name(results.format(date)))
+        system = about.model_name or path.absolute().parent.name
         first = next(read_json_lines(path))
         check_columns(first.row, REQUIRED, first.where, "name a sample file")
-        metric = _find_metric(path)
+        metric = _find_metric(path, about.higher_is_better.get(task, {}))
         for line in read_json_lines(path):
             # Each filter of a task writes its own row about each document.
             if line.row.get("filter") == first.row.get("filter"):
-                yield _read_row(line, system, task, metric)
+                row = _read_row(line, system, task, metric)
+                if row.score is not None:
+                    say_once(f"the score of task {task!r} is its metric {metric!r}")
+                yield row
 
 
-def _read_model_name(results: Path) -> str | None:
-    """Return the system that the results name; None if they cannot be read."""
+def _read_results(results: Path) -> HarnessResults:
+    """Return what the results say; nothing if they cannot be read."""
     try:
-        return decode(read_plain(results), _RESULTS).model_name
+        return decode(read_plain(results), _RESULTS)
     except (OSError, ValueError):
-        return None
+        return HarnessResults()
 
 
 def _list_metrics(row: Mapping[str, Any]) -> list[str]:
@@ -77,18 +83,25 @@ def _is_of_words(row: Mapping[str, Any]) -> bool:
     return any(not WORD_METRICS.isdisjoint(name.split("_")) for name in _list_metrics(row))
 
 
-def _find_metric(path: Path) -> str | None:
-    """Return the first metric whose values are all from 0 to 1: a rating of 1 would be the best score else."""
+def _find_metric(path: Path, directions: Mapping[str, Any]) -> str | None:
+    """Return the first metric whose values are all from 0 to 1: a rating of 1 would be the best score else.
+
+    A metric of which less is better is none.
+    """
     names: list[str] | None = None
     for line in read_json_lines(path):
         if names is None:
-            names = [name for name in _list_metrics(line.row) if not math.isnan(_read_metric(line.row, name))]
+            listed = [name for name in _list_metrics(line.row) if directions.get(name) is not False]
+            names = [name for name in listed if not math.isnan(_read_metric(line.row, name))]
         names = [name for name in names if not (number := _read_metric(line.row, name)) < 0 and not number > 1]
     return names[0] if names else None
 
 
 def _read_metric(row: Mapping[str, Any], name: str) -> float:
+    """Return the value of a metric, or its value over all where an object has parts of it; NaN if it is no number."""
     value = row.get(name)
+    if isinstance(value, dict):
+        value = value.get("overall", value.get("score"))
     return float(value) if isinstance(value, bool) else read_number(value)
 
 

@@ -15,16 +15,19 @@ from speechiq.core.response import drop_reasoning
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.base import CONTROL, SYSTEM_KINDS
 from speechiq.engines.languages import FIELD, KEY, read_language
+from speechiq.metrics.letters.options import ALPHABET
 from speechiq.metrics.words.normalizer import read_normalizer
 from speechiq.metrics.words.units import read_unit
 from speechiq.reducer.imports.rows import Form, OutputRow
 from speechiq.siq_tasks.loaders.entities import read_entity_fields
 from speechiq.siq_tasks.loaders.odd_rows import MARKED, Repairs
-from speechiq.siq_tasks.loaders.question_columns import RowSettings, read_choice
+from speechiq.siq_tasks.loaders.question_columns import RowSettings, parse_options, read_choice
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
 
 #: How a row is scored: by its words, by a letter of four or of any number of options, or by a judge elsewhere.
 WORDS, LETTER, CHOICE, JUDGED = "remember", "apply", "choice", "judged"
+#: Reason of rows that no judge has scored.
+NO_SCORE = "no score"
 #: Kinds that a user can declare.
 DECLARABLE = tuple(kind for kind in SYSTEM_KINDS if kind != CONTROL)
 _ODD_SIGNS = re.compile(r"[^A-Za-z0-9_-]+")
@@ -51,7 +54,7 @@ class ImportSettings:
         dataset: Name of the data set; None means that of the category of a row, the file or its folder.
         system: Name of the system; None means that of the rows or of the file.
         group_by: Names of the groups that are kept.
-        highest_score: Best score of the judge; None means 1.
+        highest_score: Best score of the judge, in a form that takes it; None means 1.
         kind: Kind of the system, one of `SYSTEM_KINDS` but `control`; None if it is not known.
     """
 
@@ -73,6 +76,9 @@ class ImportSettings:
             check_plain(self.dataset, "--dataset")
         if self.highest_score is not None and not 0 < self.highest_score < math.inf:
             raise SpeechIQError(f"--highest-score {self.highest_score:g}", "not above 0", "give the best score")
+        if self.highest_score is not None and not self.form.takes_highest_score:
+            fault = f"the form {self.form.name} has no scores of your own scale"
+            raise SpeechIQError(f"--highest-score {self.highest_score:g}", fault, "leave it out")
         if self.kind is not None and self.kind not in DECLARABLE:
             fix = f"{did_you_mean(self.kind, DECLARABLE)}choose from {', '.join(map(repr, DECLARABLE))}"
             raise SpeechIQError(f"--kind {self.kind!r}", "not a kind of system", fix)
@@ -159,14 +165,26 @@ def _read_letter(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, 
     if row.answer is None:
         raise RowError("no answer")
     raw = {"choices": list(row.options), "answer": _require(row.key, "right answer")}
+    _refuse_gap(row.options)
     asked = read_choice(raw, RowSettings(), repairs)
     del asked["accepted"]
     return OutputItem(doc | _ask(row, doc) | {**asked, "question": row.question or ""}, drop_reasoning(row.answer))
 
 
+def _refuse_gap(options: Sequence[str]) -> None:
+    """Refuse an empty option before others: they would get new letters, and the answer has the old ones."""
+    texts = parse_options(list(options))
+    while texts and not texts[-1]:
+        texts.pop()
+    if "" in texts:
+        raise RowError(
+            "an empty option before others", f"option {ALPHABET[texts.index('')]} of {texts!r:.200} is empty"
+        )
+
+
 def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:
     if row.score is None or math.isnan(row.score):
-        raise RowError("no score")
+        raise RowError(NO_SCORE)
     highest = settings.highest_score or 1.0
     if not 0 <= row.score <= highest:
         raise SpeechIQError(

@@ -1,5 +1,6 @@
 """Read outputs in Kaldi's form, an id and its words per line: a file of references and one of hypotheses per system."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ REFERENCES = ("ref", "text")
 HYPOTHESIS = "hyp"
 #: The only ending of these files, if they have one, and those of other forms.
 ENDING, OTHER_ENDINGS = ".txt", (".csv", ".ctm", ".json", ".jsonl", ".stm", ".trn", ".tsv")
+#: How lines of sclite's trn end: with the id.
+TRN_ID = re.compile(r"\((\S+)\)\s*$")
+TRN_FIX = "write the id before the words instead of (id) behind them, in a .txt"
 
 
 def _name(path: Path) -> str:
@@ -43,11 +47,33 @@ def _read(paths: list[Path]) -> Iterator[OutputRow]:
                 "no pair of references and hypotheses",
                 "name both files, or a folder with ref and hyp_NAME",
             )
+        for path in group:
+            _refuse_other_ending(path)
         reference = _find_reference(group)
+        _refuse_trn(reference)
         lines = _read_references(reference)
         for path in group:
             if path != reference:
                 yield from _read_system(path, reference, lines)
+
+
+def _refuse_other_ending(path: Path) -> None:
+    ending = path.suffix.lower()
+    if ending in OTHER_ENDINGS:
+        fix = TRN_FIX if ending == ".trn" else "name files with an id and its words per line"
+        raise SpeechIQError(path, f"a {ending} is not of the form kaldi", fix)
+
+
+def _refuse_trn(path: Path) -> None:
+    """Refuse a file of which each line ends in another id in parentheses, if it has several lines."""
+    ids: set[str] = set()
+    for _, line in read_text_lines(path):
+        found = TRN_ID.search(line)
+        if found is None or found[1] in ids:
+            return
+        ids.add(found[1])
+    if len(ids) > 1:
+        raise SpeechIQError(path, f"each line ends in an id, such as {min(ids)!r:.80}, as in sclite's trn", TRN_FIX)
 
 
 def _list_files(folder: Path) -> list[Path]:

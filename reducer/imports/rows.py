@@ -8,11 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import Line, decode
 from speechiq.core.files.plain import is_file, is_folder, is_of_desktop, locate_line, open_plain, reading
@@ -38,7 +40,7 @@ class OutputRow:
         clip: Id of the clip.
         answer: What the system answered, as it wrote it.
         key: The letter or the text of the right option, or the right answer.
-        score: What a judge gave, on the scale of the form.
+        score: What a judge gave: from 0 to 1, or on the scale of the user in a form that `takes_highest_score`.
         cluster: What the clip shares with others, such as a call or a speaker.
         groups: Name of a group -> that of the clip, such as `gender` -> `female`.
         duration: Seconds of the clip.
@@ -76,6 +78,7 @@ class Form:
             names file and line for one that is not of the form.
         takes_folders: Whether a folder stands for its files that fit, at any depth and sorted by their paths; else it
             is treated as a file.
+        takes_highest_score: Whether the user says what the best score is; else the form reads scores from 0 to 1.
     """
 
     name: str
@@ -83,6 +86,7 @@ class Form:
     fits_file: Callable[[Path], bool]
     read_files: Callable[[list[Path]], Iterator[OutputRow]]
     takes_folders: bool = True
+    takes_highest_score: bool = False
 
     def fits(self, path: Path) -> bool:
         """Return whether a file, or any file in a folder, is of this form."""
@@ -145,6 +149,12 @@ def read_first_row(path: Path) -> dict[str, Any]:
         return next(read_json_lines(path)).row
     except SpeechIQError:
         return {}
+
+
+@cache
+def say_once(line: str) -> None:
+    """Print a line on stderr, but not again when the same file is read again."""
+    say(line)
 
 
 def find_text(row: Mapping[str, Any], *columns: str) -> str | None:

@@ -190,7 +190,9 @@ def import_outputs(settings: ImportSettings, output: Path, *, force: bool) -> Im
     finally:
         shutil.rmtree(drafts, ignore_errors=True)
     left_out = sum(file.outputs.odd.count() for file in files)
-    return Imported(list(folders), found.count_clips(), _list_levels(files), left_out, found.warnings)
+    examples = [f"left out {file.outputs.odd.example}" for file in files if file.outputs.odd.example]
+    warnings = [*found.warnings, *examples[:1]]
+    return Imported(list(folders), found.count_clips(), _list_levels(files), left_out, warnings)
 
 
 def _list_levels(files: Iterable[SampleDraft]) -> list[str]:

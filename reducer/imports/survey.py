@@ -20,6 +20,7 @@ from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import refuse_unspaced, warn_other_language
 from speechiq.reducer.imports.items import (
+    NO_SCORE,
     WORDS,
     ImportSettings,
     OutputItem,
@@ -67,6 +68,11 @@ class Outputs:
     repeated: dict[int, int] = field(default_factory=dict)
     majority: Counter[str] = field(default_factory=Counter)
     is_apply: bool = True
+
+    @property
+    def has_no_score(self) -> bool:
+        """Tell whether each row wants the score of a judge and has none."""
+        return not self.names and [*self.odd.left_out] == [NO_SCORE]
 
     def add(self, item: OutputItem, *, is_shared: bool) -> None:
         """Count an item; `is_shared` says that its transcript stands beside a question, and may do so several times."""
@@ -137,6 +143,7 @@ def survey(settings: ImportSettings) -> Survey:
         if name not in groups:
             has = ", ".join(sorted(groups)) or "none"
             raise SpeechIQError(f"--group-by {name}", "no row has it", f"the groups of these rows are {has}")
+    _leave_out_unscored(found)
     for each in found.outputs.values():
         each.odd.check()
         _refuse_twice(found, each)
@@ -187,6 +194,21 @@ def _count_row(found: Survey, row: OutputRow, references: dict[str, list[str]]) 
                 sample.append(item.doc["text"])
 
 
+def _leave_out_unscored(found: Survey) -> None:
+    """Leave out, with a warning each, the data sets of which no row has a score, unless these are all data sets."""
+    datasets: dict[str, list[Outputs]] = {}
+    for key, each in found.outputs.items():
+        datasets.setdefault(key.dataset, []).append(each)
+    unscored = {name: same for name, same in datasets.items() if all(each.has_no_score for each in same)}
+    if len(unscored) == len(datasets):
+        return
+    for name, same in unscored.items():
+        rows = count_of(sum(each.odd.rows for each in same), "row")
+        found.warnings.append(f"data set {name!r} is left out: none of its {rows} has a score")
+        for each in same:
+            del found.outputs[each.key]
+
+
 def _refuse_twice(found: Survey, each: Outputs) -> None:
     """Refuse an item that a system has twice, and name both places."""
     names, counts = np.unique(_as_numbers(each.names), return_counts=True)
@@ -199,8 +221,9 @@ def _refuse_twice(found: Survey, each: Outputs) -> None:
             clip, question = first[1].name
             shown = f"clip {clip!r}" + (f", question {question!r}" if question not in ("", clip) else "")
             fault = f"{shown} of system {each.key.system!r} is in {first[0].where} already"
-            fix = "leave one of the two out; several questions about a clip need a column question_id"
-            raise SpeechIQError(second[0].where, fault, fix if question else "leave one of the two out")
+            fix = "leave one of the two out; different clips need different ids, in a table by a column id"
+            more = ", and several questions about a clip need a column question_id" if question else ""
+            raise SpeechIQError(second[0].where, fault, fix + more)
 
 
 def _refuse_contradictions(found: Survey) -> None:
@@ -252,7 +275,7 @@ def read_items(settings: ImportSettings) -> Iterator[tuple[OutputRow, Key, Outpu
 
 def _check_language(texts: list[str], settings: ImportSettings) -> None:
     """Refuse references that the rules of the language cannot score, by the first ones."""
-    refuse_unspaced({"text": text, **settings.words} for text in texts)
+    refuse_unspaced([{"text": text, **settings.words} for text in texts], "--language")
     refuse_lost_marks(texts, settings.words["normalizer"])
     if settings.language:
         warn_other_language(texts, settings.language)

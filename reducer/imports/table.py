@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from speechiq.core.errors import RowError, SpeechIQError
-from speechiq.core.files.tables import check_columns, is_table, read_name, read_number, read_texts, stream_rows
+from speechiq.core.files.tables import check_columns, is_table, read_name, read_number, stream_rows
 from speechiq.metrics.letters.options import ALPHABET
 from speechiq.reducer.imports.rows import Form, OutputRow
 from speechiq.siq_tasks.loaders.entities import ENTITIES, read_entities
@@ -93,7 +93,9 @@ def _read_text(row: Mapping[str, Any], column: str, where: str) -> str | None:
     value = row.get(column)
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, float):
         return f"{value:.15g}"
     raise SpeechIQError(where, f"{column} is {value!r:.80}, not a text", "correct the row")
 
@@ -112,14 +114,14 @@ def _read_options(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
     value = row.get(OPTIONS)
     if value in (None, ""):
         texts = [_read_text(row, letter, where) or "" for letter in ALPHABET if letter in row]
-        while texts and not texts[-1].strip():
-            texts.pop()
-        return tuple(texts)
-    try:
-        parts = read_texts(value, OPTIONS) if isinstance(value, str) and SEPARATOR in value else parse_options(value)
-    except SpeechIQError as error:
-        raise SpeechIQError(where, error.fault, "write a list, or one text with ; between the options") from error
-    return tuple(parts)
+    else:
+        try:
+            texts = parse_options(value.split(SEPARATOR) if isinstance(value, str) and SEPARATOR in value else value)
+        except SpeechIQError as error:
+            raise SpeechIQError(where, error.fault, "write a list, or one text with ; between the options") from error
+    while texts and not texts[-1].strip():
+        texts.pop()
+    return tuple(texts)
 
 
 def _read_entities(row: Mapping[str, Any], where: str) -> dict[str, list[str]]:
@@ -141,4 +143,5 @@ FORM = Form(
     _fits,
     _read,
     takes_folders=False,
+    takes_highest_score=True,
 )

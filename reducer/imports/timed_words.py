@@ -1,22 +1,24 @@
 """Read NIST's forms: references as segments of a recording in `.stm`, hypotheses as timed words in `.ctm` or `.stm`."""
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from speechiq.core.console import count_of, say
+from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import read_number
-from speechiq.reducer.imports.rows import Form, OutputRow, name_systems, read_text_lines
+from speechiq.reducer.imports.rows import Form, OutputRow, name_systems, read_text_lines, say_once
 
 #: Channels that one program numbers and another names.
 CHANNELS = {"A": "1", "B": "2"}
+#: Alternatives of sclite, in references `{ they're / they are }`, and between lines of their own in hypotheses.
+ALTERNATIVES, ALTERNATIVE_LINE = re.compile(r"\{[^{}]*/[^{}]*\}"), "<ALT"
 COMMENT, IGNORED, NO_WORD = ";;", "ignore_time_segment_in_scoring", "<eps>"
 STM_FIELDS, CTM_FIELDS = "waveform channel speaker begin end words", "waveform channel begin duration word"
 
@@ -41,6 +43,11 @@ class TimedSegment(NamedTuple):
     def is_ignored(self) -> bool:
         """Return whether its authors marked it as not to be scored."""
         return self.words.casefold() == IGNORED
+
+    @property
+    def has_alternatives(self) -> bool:
+        """Tell whether its authors accept several texts for some of its words."""
+        return ALTERNATIVES.search(self.words) is not None
 
 
 class Channel:
@@ -92,6 +99,10 @@ def _read_ctm_line(line: str, where: str) -> TimedSegment:
     if len(fields) < 5:
         raise SpeechIQError(where, f"has {count_of(len(fields), 'field')}", f"write {CTM_FIELDS}")
     waveform, channel, begin, duration, word = fields[:5]
+    if word.upper().startswith(ALTERNATIVE_LINE):
+        raise SpeechIQError(
+            where, f"{word} begins alternatives, which are not read", "keep the words of one, and no <ALT lines"
+        )
     start = read_number(begin)
     words = "" if word == NO_WORD else word
     return _check_times(TimedSegment(where, waveform, channel, start, start + read_number(duration), words, {}))
@@ -122,6 +133,7 @@ def _read(references: list[Path], hypotheses: list[Path]) -> Iterator[OutputRow]
         missing = "hypotheses" if references else "references (.stm)"
         raise SpeechIQError(named, f"no {missing} beside it", "name the references and a file per system")
     segments = [segment for path in references for segment in _read_segments(path)]
+    _say_alternatives(references, segments)
     numbered = defaultdict(list)
     for number, segment in enumerate(segments):
         numbered[segment.track].append((number, segment))
@@ -133,6 +145,16 @@ def _read(references: list[Path], hypotheses: list[Path]) -> Iterator[OutputRow]
             if not segment.is_ignored:
                 transcript = _join(words.texts.get(number, [])) if segment.track in words.tracks else None
                 yield _make_row(path, segment, systems[path], transcript)
+
+
+def _say_alternatives(references: list[Path], segments: list[TimedSegment]) -> None:
+    count = sum(segment.has_alternatives for segment in segments)
+    if count:
+        named = ", ".join(map(str, references))
+        say_once(
+            f"{named}: {count} of {count_of(len(segments), 'segment')} have alternatives such as {{ a / b }}, which "
+            "are not read; they are left out as without a reference"
+        )
 
 
 @dataclass
@@ -161,16 +183,8 @@ def _assign_words(path: Path, tracks: dict[tuple[str, str], Channel]) -> Assigne
             path, "no word is in a segment of the references", f"name a pair; they are about {names:.80}"
         )
     if outside:
-        _say_once(
-            f"{path}: {outside} of {count_of(count, 'word')} are in no segment of the references and are left out"
-        )
+        say_once(f"{path}: {outside} of {count_of(count, 'word')} are in no segment of the references and are left out")
     return words
-
-
-@cache
-def _say_once(line: str) -> None:
-    """Print a line on stderr, but not again when the same file is read again."""
-    say(line)
 
 
 def _join(parts: list[tuple[float, str]]) -> str:
@@ -178,12 +192,15 @@ def _join(parts: list[tuple[float, str]]) -> str:
 
 
 def _make_row(path: Path, segment: TimedSegment, system: str, transcript: str | None) -> OutputRow:
-    """Return the row of a segment; without a transcript if the system wrote nothing about its recording."""
+    """Return the row of a segment; without a transcript if the system wrote nothing about its recording.
+
+    A reference with alternatives is left out: which of them counts would differ between systems.
+    """
     return OutputRow(
         f"{str(path)!r} at {segment.where}",
         system,
         f"{segment.waveform}-{segment.channel}-{segment.begin:g}-{segment.end:g}",
-        reference=segment.words,
+        reference=None if segment.has_alternatives else segment.words,
         transcript=transcript,
         cluster=segment.waveform,
         groups=segment.groups,

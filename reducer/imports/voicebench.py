@@ -20,7 +20,8 @@ from speechiq.reducer.imports.rows import (
 
 #: `[result-]<model>-<set>-<split>-<modality>.jsonl`.
 SETS = "alpacaeval(?:_full|_speaker)?|commoneval|wildvoice|openbookqa|mmsu|sd-qa|mtbench|ifeval|advbench|bbh"
-NAME = re.compile(rf"(?:result-)?(?P<model>.+)-(?P<set>(?:{SETS})-\w+)-(?P<modality>audio|text)")
+JUDGED = "result-"
+NAME = re.compile(rf"(?:{JUDGED})?(?P<model>.+)-(?P<set>(?:{SETS})-\w+)-(?P<modality>audio|text)")
 REQUIRED = ("prompt", "response")
 #: Best score of an open answer; one to a question with a reference is Yes or No.
 HIGHEST = 5
@@ -34,6 +35,8 @@ def _fits(path: Path) -> bool:
 
 
 def _read(paths: list[Path]) -> Iterator[OutputRow]:
+    """Yield the rows of files, without those of which the judge wrote a file with scores beside them."""
+    paths = [path for path in paths if path.with_name(f"{JUDGED}{path.name}") not in paths]
     systems = name_systems(paths)
     for path in paths:
         named = NAME.fullmatch(path.stem)

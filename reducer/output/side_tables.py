@@ -352,7 +352,9 @@ SPEED_NOTES = (
     "response cache does not count; work on texts alone, such as embedding, has no RTFx",
     "not part of SIQ; compare only runs on the same device with the same batch size",
 )
-NO_SPEED = "no run recorded a speed: all results came from the response cache"
+NO_SPEED = (
+    "no run recorded a speed: imported runs have none, nor have runs whose results all came from the response cache"
+)
 
 
 def speed_grid(speeds: Sequence[MeasuredSpeed]) -> Grid:

@@ -72,6 +72,11 @@ class OddRows:
         """Count the rows that are left out."""
         return sum(map(len, self.left_out.values()))
 
+    @property
+    def example(self) -> str:
+        """Name the first row that is left out, and say why; empty if all rows can be scored."""
+        return next(iter(self._examples.values()), "")
+
     def check(self) -> None:
         """Refuse data of whose rows too many are left out, or all; those that are marked do not count as too many."""
         count = self.count() - len(self.left_out.get(MARKED, ()))

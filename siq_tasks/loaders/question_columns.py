@@ -402,6 +402,8 @@ def _as_text(value: Any) -> str | None:
     """Return a text or number as a text without blanks around it, empty for a missing one; None for anything else."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if type(value) is int:
+        return str(value)
+    if isinstance(value, float):
         return f"{value:.15g}"
     return value.strip() if isinstance(value, str) else None

@@ -69,6 +69,16 @@ def test_a_system_lacks_clips_of_others(tables):
     assert "content_sha256 is" in refusal("score", "runs") and call("score", "runs", "--allow-mismatch").exit_code == 0
 
 
+def test_a_row_that_is_left_out_is_named_with_the_reason(tables):
+    (tables / "one.csv").write_text(
+        (tables / "answers.csv").read_text(encoding="utf-8") + '\nz,best,So?,a,b,c,d,A,"A,C"\n'
+    )
+    result = succeed("import", "table", "one.csv", "-o", "one")
+    assert "; 1 row left out" in result.stdout
+    fault = "warning: left out 'one.csv' line 10: the answer 'A,C' is not one of the options ['a', 'b', 'c', 'd']"
+    assert fault in result.stderr
+
+
 def test_other_content_under_one_name_is_refused(runs):
     changed = (runs.parent / "words.csv").read_text(encoding="utf-8").replace("Good morning", "Good evening")
     (runs.parent / "changed.csv").write_text(changed.replace(",best,", ",other,"), encoding="utf-8")
@@ -83,6 +93,10 @@ def test_imported_runs_are_compared_and_reported(runs):
     siq("score", runs, "-o", "report.html", "--bootstrap", 0)
     page = (runs.parent / "report.html").read_text(encoding="utf-8")
     assert "Imported" in page and "<audio" not in page
+
+
+def test_imported_runs_have_no_speed(runs):
+    assert "no run recorded a speed: imported runs have none" in siq("score", runs, "--bootstrap", 0, "--speed")
 
 
 def test_imported_runs_are_published_and_checked(runs):

@@ -6,6 +6,7 @@ import pytest
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.imports.harness_samples import LM_EVAL, LMMS_EVAL
+from speechiq.reducer.imports.rows import say_once
 
 DATE = "2026-11-27T16-19-18.246316"
 LM_EVAL_NAME = f"samples_spoken_qa_{DATE}.jsonl"
@@ -97,7 +98,26 @@ def test_an_answer_without_options_has_its_first_metric_from_0_to_1(tmp_path):
     assert (first.question, first.key, first.answer) == ("What barks?", "a dog", "The dog.")
 
 
-@pytest.mark.parametrize("metrics", [{"rating": 100}, {"verdict": {"score": 1}}, {}])
+@pytest.mark.parametrize("metric", [{"overall": 1.0, "task": "x"}, {"score": "1"}, {"overall": 1, "score": 0}])
+def test_a_metric_may_have_parts(tmp_path, metric):
+    (found,) = read(write(tmp_path, [make_row(accuracy=metric, submission={"id": 1})], LMMS_EVAL_NAME), LMMS_EVAL)
+    assert found.score == 1.0
+
+
+@pytest.mark.parametrize("name", [LM_EVAL_NAME, LMMS_EVAL_NAME])
+def test_a_metric_of_which_less_is_better_is_no_score(tmp_path, capsys, name):
+    task, form = ("spoken_qa", LM_EVAL) if name == LM_EVAL_NAME else ("librispeech_test", LMMS_EVAL)
+    rows = [make_row(error=1.0, loss=0.1, match=0.0), make_row(1, error=0.0, loss=0.2, match=1.0)]
+    directions = {task: {"error": False, "loss": False, "match": None}, "other": {"match": False}}
+    path = write(tmp_path, rows, name, higher_is_better=directions)
+    say_once.cache_clear()
+    assert [row.score for row in read(path, form) + read(path, form)] == [0.0, 1.0] * 2
+    assert capsys.readouterr().err == f"siq: the score of task {task!r} is its metric 'match'\n"
+    write(tmp_path, rows, name, higher_is_better={task: dict.fromkeys(["error", "loss", "match"], False)})
+    assert [row.score for row in read(path, form)] == [None, None] and not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("metrics", [{"rating": 100}, {"verdict": {"score": 100}}, {"submission": {"task": "x"}}, {}])
 def test_an_answer_without_such_a_metric_has_no_score(tmp_path, metrics):
     (found,) = read(write(tmp_path, [make_row(**metrics)], LMMS_EVAL_NAME), LMMS_EVAL)
     assert found.score is None and found.reference is None and found.answer == "The dog."

@@ -118,6 +118,39 @@ def test_questions_of_other_sizes_are_a_choice(tmp_path):
     assert read_sample_table(task).numbers["acc"].tolist() == [1, 0, 0, 1]
 
 
+OPTIONS_WITH_GAPS = [
+    {"A": "", "B": "Rome", "C": "Oslo", "D": "Bern"},
+    {"A": "Paris", "B": "Rome", "C": "", "D": "Bern"},
+    {"options": "Paris; Rome;; Bern"},
+    {"options": ["Paris", None, "Rome"]},
+    {"options": "A. Paris; B.; C. Rome"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS_WITH_GAPS)
+def test_an_empty_option_before_others_is_left_out_since_letters_would_change(tmp_path, options):
+    question = {"id": "a", "question": "Where?", "answer": "B", "gold": "B"}
+    whole = [question | {"id": f"{number}", "options": "Paris; Rome; Bern;"} for number in range(30)]
+    written = take(tmp_path, write(tmp_path / "mine.jsonl", [*whole, question | options]))
+    (task,) = read(tmp_path / "runs").values()
+    assert written.left_out == 1 and task.odd_rows == "calls: of 31 rows, left out: an empty option before others 1"
+    assert {(*row["doc"]["options"], row["acc"]) for row in rows_of(task)} == {("Paris", "Rome", "Bern", 1.0)}
+    with pytest.raises(
+        SpeechIQError, match=r"line 1: option [ABC] of \[.*\] is empty; correct the rows, or leave them"
+    ):
+        take(tmp_path, write(tmp_path / "odd.jsonl", [question | options]), output="other")
+
+
+def test_long_numbers_stay_different(tmp_path):
+    long = 1234567890123456780
+    asked = {"id": "a", "options": [long, long + 9, 1.5], "answer": "B", "gold": long + 9}
+    take(tmp_path, write(tmp_path / "mine.jsonl", [asked | {"question_id": long + number} for number in (0, 9)]))
+    (task,) = read(tmp_path / "runs").values()
+    docs = [row["doc"] for row in rows_of(task)]
+    assert [doc["question_id"] for doc in docs] == [f"{long}", f"{long + 9}"]
+    assert docs[0]["options"] == [f"{long}", f"{long + 9}", "1.5"] and docs[0]["gold"] == ["B"]
+
+
 def test_judged_scores_are_shares_of_the_highest(tmp_path):
     rows = [{"id": "a", "answer": "yes", "score": 4}, {"id": "b", "answer": "no", "score": 0.5}]
     take(tmp_path, rows, highest_score=5.0)
@@ -127,6 +160,13 @@ def test_judged_scores_are_shares_of_the_highest(tmp_path):
     fault = "s0.csv' line 2: score 4 is outside 0 to 1; give the best one as --highest-score"
     with pytest.raises(SpeechIQError, match=fault):
         take(tmp_path, rows, output="other")
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "table"])
+def test_only_the_scores_of_a_table_are_divided_by_the_highest(tmp_path, name):
+    fault = f"--highest-score 5: the form {name} has no scores of your own scale; leave it out"
+    with pytest.raises(SpeechIQError, match=fault):
+        ImportSettings(FORMS[name], [tmp_path], highest_score=5.0)
 
 
 def test_a_transcript_beside_several_questions_counts_once(tmp_path):
@@ -160,7 +200,9 @@ def test_characters_count_in_a_language_without_spaces(tmp_path):
     (task,) = read(tmp_path / "runs").values()
     assert task.category.column == "cer" and task.language == "zh"
     assert read_sample_table(task).numbers["cer"].tolist() == [0.125] * 3
-    with pytest.raises(SpeechIQError, match="3 of 3 references have no spaces"):
+    with pytest.raises(
+        SpeechIQError, match=r"3 of 3 references have no spaces.*; give the language, such as --language=zh, which"
+    ):
         take(tmp_path, rows, output="other")
 
 
@@ -219,6 +261,10 @@ KINDS = {
     "a clip twice": (
         [WORDS[0], WORDS[0] | {"transcript": "so"}],
         r"line 3: clip 'calls/a' of system 's0' is in \S+ line 2 already; leave one of the two out",
+    ),
+    "two recordings with one name": (
+        [{"audio": f"{folder}/1.wav", "reference": "so", "transcript": "so"} for folder in "ab"],
+        "line 3: clip 'calls/1' .*; different clips need different ids, in a table by a column id$",
     ),
     "a question twice": (
         [QUESTION | {"answer": "A", "gold": "A"}] * 2,

@@ -47,6 +47,11 @@ def test_files_with_other_names_are_read_with_the_first_as_reference(tmp_path):
     assert read(paths[0], paths[1], paths[2])[0][0] == "dev"
 
 
+def test_words_in_brackets_at_the_end_of_lines_are_no_ids(tmp_path):
+    reference = "utt1 good day (laughter)\nutt2 (laughter)\n"
+    assert read(*write_each(tmp_path, {"ref": reference, "hyp_a": "utt1 good (day)"}))[0][2] == "good day (laughter)"
+
+
 def test_each_folder_has_references_of_its_own(tmp_path):
     write_each(tmp_path, {"a/ref": "utt1 good", "a/hyp_x": "utt1 god", "b/ref": "utt2 day", "b/hyp_x": "utt2 day"})
     assert read(tmp_path / "a", tmp_path / "b") == [("x", "utt1", "good", "god"), ("x", "utt2", "day", "day")]
@@ -76,6 +81,15 @@ def test_ids_without_a_partner_are_yielded_with_what_they_have(tmp_path):
         ),
         ({"ref": REFERENCE, "hyp": "\n"}, "hyp': has no rows"),
         ({"ref": "", "hyp": REFERENCE}, "ref': has no rows"),
+        (
+            {"ref.trn": "hello world (a-1)\nhello (a-2)", "hyp.trn": "hello (a-1)\nhello (a-2)"},
+            r"ref.trn': a .trn is not of the form kaldi; write the id before the words instead of \(id\) behind",
+        ),
+        (
+            {"ref.txt": "hello world (a-1)\nhello (a-2)\n(a-3)", "hyp.txt": "hello (a-1)"},
+            "ref.txt': each line ends in an id, such as 'a-1', as in sclite's trn; write the id before",
+        ),
+        ({"ref": REFERENCE, "hyp_a.JSON": REFERENCE}, "hyp_a.JSON': a .json is not of the form kaldi; name files"),
     ],
 )
 def test_files_that_are_no_pair_are_refused(tmp_path, files, message):

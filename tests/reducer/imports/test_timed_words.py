@@ -58,6 +58,15 @@ def test_where_segments_overlap_the_one_that_begins_last_gets_the_word(tmp_path,
     assert [row.reference for row in CTM.read(paths) if row.transcript] == [found]
 
 
+def test_a_reference_with_alternatives_is_not_read_as_their_words(tmp_path, capsys):
+    segments = "f 1 x 0 1 { they're / they are } going\nf 1 x 1 2 to the {play} (uh) and/or\nf 1 x 2 3 { uh / @ }\n"
+    paths = write_each(tmp_path, {"r.stm": segments, "s.ctm": "f 1 0 1 they're\nf 1 1 1 to\n"})
+    rows = [*CTM.read(paths)]
+    assert [row.reference for row in rows] == [None, "to the {play} (uh) and/or", None]
+    line = f"{paths[0]}: 2 of 3 segments have alternatives such as {{ a / b }}, which are not read; they are left out"
+    assert line in capsys.readouterr().err
+
+
 def test_words_are_ordered_by_time(tmp_path):
     paths = write_each(tmp_path, {"r.stm": "f 1 x 0 9 a b c", "s.ctm": "f 1 3 1 c\nf 1 1 1 a\nf 1 2 1 b"})
     assert [row.transcript for row in CTM.read(paths)] == ["a b c"]
@@ -100,7 +109,11 @@ def test_without_a_file_named_ref_the_first_has_the_references(tmp_path):
             {"a.stm": REFERENCE, "b.ctm": "f 1 0 1"},
             "b.ctm' line 1: has 4 fields; write waveform channel begin duration w",
         ),
-        ({"a.stm": REFERENCE, "b.ctm": "f 1 * * <ALT_BEGIN>"}, "b.ctm' line 1: runs from nan to nan"),
+        ({"a.stm": REFERENCE, "b.ctm": "f 1 * 1 a"}, "b.ctm' line 1: runs from nan to nan"),
+        (
+            {"a.stm": REFERENCE, "b.ctm": "f 1 * * <ALT_BEGIN>"},
+            "b.ctm' line 1: <ALT_BEGIN> begins alternatives, which are not read; keep",
+        ),
         (
             {"a.stm": REFERENCE, "b.ctm": "f 1 0 1 a"},
             "b.ctm': no word is in a segment of .*a pair; they are about call, ta",

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.reducer.imports.items import ImportSettings
+from speechiq.reducer.imports.runs import import_outputs
 from speechiq.reducer.imports.voicebench import FORM
 
 
@@ -13,6 +15,7 @@ def make_row(**changes):
 
 
 def write(folder, rows, name="qwen2-commoneval-test-audio.jsonl"):
+    folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
@@ -84,6 +87,37 @@ def test_odd_rows_are_yielded_with_what_they_have(tmp_path):
     found = [*FORM.read([write(tmp_path, rows)])]
     assert [row.answer for row in found] == ["A dog barks.", None, None, None]
     assert found[-1].question is None and [row.clip for row in found][2:] == ["3", "4"]
+
+
+def test_sets_of_a_folder_without_scores_are_left_out_with_a_warning(tmp_path):
+    write(tmp_path / "vb", [make_row(score="4")] * 3)
+    for name in ("qwen2-ifeval-test-audio.jsonl", "naive-ifeval-test-audio.jsonl"):
+        write(tmp_path / "vb", [make_row()] * 3, name)
+    written = import_outputs(ImportSettings(FORM, [tmp_path / "vb"]), tmp_path / "runs", force=False)
+    assert written.systems == ["qwen2"] and written.levels == ["judged"] and written.left_out == 0
+    assert written.warnings == ["data set 'ifeval-test' is left out: none of its 6 rows has a score"]
+
+
+def test_the_file_that_was_judged_is_not_read_beside_the_one_with_scores(tmp_path):
+    write(tmp_path / "vb", [make_row()])
+    path = write(tmp_path / "vb", [make_row(score="4")], "result-qwen2-commoneval-test-audio.jsonl")
+    (row,) = FORM.read([tmp_path / "vb"])
+    assert row.where == f"'{path}' line 1"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a-ifeval-test-audio.jsonl": [{}], "a-bbh-test-audio.jsonl": [{}]},
+        {"a-ifeval-test-audio.jsonl": [{"score": 4}], "b-ifeval-test-audio.jsonl": [{}]},
+        {"a-ifeval-test-audio.jsonl": [{"score": 4}], "a-bbh-test-audio.jsonl": [{"score": 4}, {}, {}]},
+    ],
+)
+def test_a_set_with_scores_of_some_rows_is_refused(tmp_path, files):
+    for name, rows in files.items():
+        write(tmp_path / "vb", [make_row(**row) for row in rows], name)
+    with pytest.raises(SpeechIQError, match=r"cannot be scored, .*: no score"):
+        import_outputs(ImportSettings(FORM, [tmp_path / "vb"]), tmp_path / "runs", force=False)
 
 
 def test_a_file_with_other_columns_is_refused(tmp_path):
