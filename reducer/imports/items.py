@@ -24,8 +24,8 @@ from speechiq.siq_tasks.loaders.odd_rows import MARKED, Repairs
 from speechiq.siq_tasks.loaders.question_columns import RowSettings, parse_options, read_choice
 from speechiq.siq_tasks.loaders.row_choice import CLUSTER, NOT_SCORED, UNKNOWN
 
-#: How a row is scored: by its words, by a letter of four or of any number of options, or by a judge elsewhere.
-WORDS, LETTER, CHOICE, JUDGED = "remember", "apply", "choice", "judged"
+#: How a row is scored: by its words, by a letter of four or of any number of options, by a judge elsewhere, or by rule.
+WORDS, LETTER, CHOICE, JUDGED, FREE = "remember", "apply", "choice", "judged", "free"
 #: Reason of rows that no judge has scored.
 NO_SCORE = "no score"
 #: Kinds that a user can declare.
@@ -124,6 +124,8 @@ def list_kinds(row: OutputRow) -> list[str]:
         kinds.append(LETTER)
     if row.score is not None:
         kinds.append(JUDGED)
+    if row.is_free and row.answer is not None and not row.options:
+        kinds.append(FREE)
     if not kinds:
         kinds = [JUDGED] if row.answer is not None and row.transcript is None else [WORDS]
     return kinds
@@ -135,7 +137,7 @@ def make_item(row: OutputRow, kind: str, dataset: str, settings: ImportSettings,
     doc["audio"] = {} if row.duration is None else {"duration": row.duration}
     if row.cluster:
         doc[CLUSTER] = f"{dataset}/{row.cluster}"
-    readers = {WORDS: _read_words, LETTER: _read_letter, JUDGED: _read_judged}
+    readers = {WORDS: _read_words, LETTER: _read_letter, JUDGED: _read_judged, FREE: _read_free}
     item = readers[kind](row, doc, settings, repairs)
     for name in settings.group_by:
         if name in item.doc:
@@ -192,6 +194,11 @@ def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, 
         )
     asked = _ask(row, doc) | {"answer": row.key or ""}
     return OutputItem(doc | asked, drop_reasoning(row.answer or ""), row.score / highest)
+
+
+def _read_free(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:
+    asked = {"question": _require(row.question, "question"), "answer": _require(row.key, "right answer")}
+    return OutputItem(doc | _ask(row, doc) | asked, drop_reasoning(row.answer or ""))
 
 
 def _ask(row: OutputRow, doc: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,8 @@ class OutputRow:
     """Hold what one system wrote about one clip, or answered to one question about it.
 
     A row with a `reference` and a `transcript` is scored by its words. A row with `options`, a `key` and an `answer` is
-    scored by its letter. A row with a `score` has been judged elsewhere. What a form does not have is None.
+    scored by its letter. A row with a `score` has been judged elsewhere. Another `answer` with a `question` and a `key`
+    is judged by rule if it `is_free`. What a form does not have is None.
 
     Attributes:
         where: File and line, for errors.
@@ -64,6 +65,7 @@ class OutputRow:
     duration: float | None = None
     entities: Mapping[str, list[str]] = field(default_factory=dict)
     category: str | None = None
+    is_free: bool = False
 
 
 @dataclass(frozen=True)

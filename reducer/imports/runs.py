@@ -27,7 +27,7 @@ from speechiq.core.ids import drop_dataset
 from speechiq.engines.base import DECLARED
 from speechiq.metrics.columns import Columns
 from speechiq.metrics.words.wer import ErrorRate, Errors
-from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
+from speechiq.reducer.imports.items import CHOICE, FREE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem
 from speechiq.reducer.imports.scorers import FILTERS, ScoredOutput, describe_task, load_columns, score_item
 from speechiq.reducer.imports.survey import Key, Outputs, Survey, digest, read_items, survey
 from speechiq.siq_tasks.loaders.content import digest_doc, join_digests
@@ -197,7 +197,7 @@ def import_outputs(settings: ImportSettings, output: Path, *, force: bool) -> Im
 
 def _list_levels(files: Iterable[SampleDraft]) -> list[str]:
     kinds = {file.kind for file in files}
-    return [kind for kind in (WORDS, LETTER, CHOICE, JUDGED) if kind in kinds]
+    return [kind for kind in (WORDS, LETTER, CHOICE, JUDGED, FREE) if kind in kinds]
 
 
 def _name_folders(output: Path, systems: Iterable[str]) -> dict[str, Path]:

@@ -1,17 +1,24 @@
 """Score outputs as the tasks of the package do, and describe the tasks that they become."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from speechiq.metrics.columns import Columns, columns_of, higher
 from speechiq.metrics.words.units import describe_measure
-from speechiq.reducer.imports.items import CHOICE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem, as_apply
+from speechiq.reducer.imports.items import CHOICE, FREE, JUDGED, LETTER, WORDS, ImportSettings, OutputItem, as_apply
 from speechiq.siq_tasks.index import TEMPLATES, read_task
+
+if TYPE_CHECKING:
+    from speechiq.metrics.judge.settings import Judging
 
 #: Name of the suite of outputs that are no level of SIQ.
 SUITE = "imported"
 #: Kind -> name of the filter in the samples of its task.
-FILTERS = {WORDS: "transcript", LETTER: "vote", CHOICE: "none", JUDGED: "none"}
+FILTERS = {WORDS: "transcript", LETTER: "vote", CHOICE: "none", JUDGED: "none", FREE: "judgment"}
 
 
 class ScoredOutput(NamedTuple):
@@ -38,6 +45,10 @@ def load_columns(kind: str, settings: ImportSettings) -> Columns:
         from speechiq.metrics.judge.free_answers import KEY_COLUMNS
 
         return KEY_COLUMNS
+    if kind == FREE:
+        from speechiq.metrics.judge import free_answers
+
+        return columns_of(free_answers.score)
     return higher("judge")
 
 
@@ -61,20 +72,37 @@ def score_item(item: OutputItem, kind: str, majority: str) -> ScoredOutput:
         doc, options = doc | {"majority": majority}, doc["options"]
         columns = score_key(parse_letter(output, options), doc, len(options))
         return ScoredOutput(doc, doc["answer"], output, columns)
+    if kind == FREE:
+        from speechiq.metrics.judge import free_answers, judging
+
+        rule = _read_rule()
+        doc = doc | rule.record()
+        (judgment,) = judging.judge_cases([free_answers.case_of(doc, output)], rule)
+        judged = free_answers.item_of(output, judgment, math.nan)
+        return ScoredOutput(doc, doc["answer"], str(judged), free_answers.score(doc, [judged]))
     return ScoredOutput(doc, doc["answer"], output, {"judge": item.score})
+
+
+@cache
+def _read_rule() -> Judging:
+    """Return the judge of free answers that nobody has judged: the rule `exact_match`."""
+    from speechiq.metrics.judge.settings import read_judging
+
+    return read_judging({})
 
 
 def read_template(kind: str) -> dict[str, Any]:
     """Return the metadata of the template of a kind."""
-    metadata: dict[str, Any] = read_task(TEMPLATES / f"_{kind}.yaml")["metadata"]
+    name = JUDGED if kind == FREE else kind
+    metadata: dict[str, Any] = read_task(TEMPLATES / f"_{name}.yaml")["metadata"]
     return metadata
 
 
 def describe_task(kind: str, category: str | None, settings: ImportSettings) -> dict[str, Any]:
     """Return the metadata of the task that the outputs of one kind become, without what its docs add.
 
-    Questions that are not of Apply and judged answers are a category of the suite `imported`. No judge of this package
-    has seen them: their only column is their own.
+    Questions that are not of Apply and answers are a category of the suite `imported`. No judge of this package has
+    seen answers with a score: their only column is their own. Those without are judged by rule.
     """
     metadata = read_template(kind)
     if kind == WORDS:
@@ -86,6 +114,8 @@ def describe_task(kind: str, category: str | None, settings: ImportSettings) -> 
             name: about for name, about in measure["alternatives"].items() if kind == CHOICE and name != "judge"
         }
         metadata |= {"suite": SUITE, "category": category or kind, "measure": measure, "settings": []}
+    if kind == FREE:
+        metadata |= {"suite": SUITE, "category": category or kind} | _read_rule().record()
     if settings.language:
         metadata["language"] = settings.language
     if settings.group_by:

@@ -12,11 +12,12 @@ from speechiq.reducer.imports.rows import Form, OutputRow
 from speechiq.siq_tasks.loaders.entities import ENTITIES, read_entities
 from speechiq.siq_tasks.loaders.question_columns import parse_options
 
-REFERENCE, TRANSCRIPT, OPTIONS, ANSWER, GOLD, SCORE = "reference", "transcript", "options", "answer", "gold", "score"
+REFERENCE, TRANSCRIPT, OPTIONS, SCORE = "reference", "transcript", "options", "score"
+QUESTION, ANSWER, GOLD = "question", "answer", "gold"
 #: Columns of which each is wanted if one of them is there.
 PAIRS = ((REFERENCE, TRANSCRIPT), (ANSWER, GOLD))
 KNOWN = {
-    *("id", "audio", "question_id", "question", "system", "cluster", "duration"),
+    *("id", "audio", "question_id", QUESTION, "system", "cluster", "duration"),
     *(OPTIONS, SCORE, ENTITIES, *sum(PAIRS, ())),
 }
 FIX = "rename a column; docs/how-to/outputs_of_others.md lists them"
@@ -38,12 +39,12 @@ def _fits(path: Path) -> bool:
 def _read(paths: list[Path]) -> Iterator[OutputRow]:
     """Yield the rows of tables; columns that this form does not know are groups."""
     for path in paths:
-        is_first = True
+        first: Mapping[str, Any] | None = None
         for _, where, row in stream_rows(path):
-            if is_first:
-                _check_columns(row, path)
-            is_first = False
-            yield _read_row(row, where)
+            if first is None:
+                first = row
+                _check_columns(first, path)
+            yield _read_row(row, where, is_free=SCORE not in first)
 
 
 def _check_columns(columns: Iterable[str], path: Path) -> None:
@@ -55,16 +56,17 @@ def _check_columns(columns: Iterable[str], path: Path) -> None:
     for pair in PAIRS[1:] if has_options and TRANSCRIPT not in names else PAIRS:
         if {*pair} & {*names} and SCORE not in names:
             check_columns(names, pair, path, FIX)
-    is_complete = {REFERENCE, TRANSCRIPT} <= {*names} or SCORE in names or (has_options and ANSWER in names)
+    is_complete = {REFERENCE, TRANSCRIPT} <= {*names} or SCORE in names
+    is_complete |= ANSWER in names and (has_options or QUESTION in names)
     if not is_complete:
         raise SpeechIQError(
             path,
             f"no columns to score; it has {', '.join(names)}",
-            "write reference and transcript, or options (or A, B, ...), answer and gold, or score",
+            "write reference and transcript, or question, answer and gold, or options (or A, B, ...) too, or score",
         )
 
 
-def _read_row(row: Mapping[str, Any], where: str) -> OutputRow:
+def _read_row(row: Mapping[str, Any], where: str, *, is_free: bool) -> OutputRow:
     options = _read_options(row, where)
     transcript = _read_text(row, TRANSCRIPT, where)
     if options and not (transcript or "").strip():
@@ -77,11 +79,12 @@ def _read_row(row: Mapping[str, Any], where: str) -> OutputRow:
         reference=reference or None,
         transcript=transcript,
         question_id=_read_text(row, "question_id", where) or None,
-        question=_read_text(row, "question", where),
+        question=_read_text(row, QUESTION, where),
         options=options,
         key=key or None,
         answer=answer,
         score=_read_finite(row.get(SCORE), SCORE, where),
+        is_free=is_free,
         cluster=_read_text(row, "cluster", where) or None,
         groups=_read_groups(row),
         duration=_read_finite(row.get("duration"), "duration", where),

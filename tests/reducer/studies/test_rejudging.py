@@ -183,6 +183,22 @@ def test_the_spread_over_wordings_is_that_of_the_new_judge(tmp_path):
     assert spread == pytest.approx(0.5**0.5)
 
 
+def test_imported_answers_without_a_score_are_scored_by_rule_and_judged(tmp_path):
+    rows = ["c1,q1,Where?,It is Paris.,Paris", "c2,q2,How many?,three,3", "c3,q3,Who?,,Bob", "c4,q4,,yes,yes"]
+    (tmp_path / "s.csv").write_text("\n".join(["id,question_id,question,answer,gold", *rows]) + "\n")
+    done = succeed("import", "table", tmp_path / "s.csv", "-o", tmp_path / "runs", "--dataset", "calls")
+    assert "free; 1 row left out" in done.stdout and "no question" in done.stderr
+    (task,) = find_judged([tmp_path / "runs"])[0]
+    rows, answers = read_judged(task)
+    assert task.task == "calls_free" and [row["contains_answer"] for row in rows] == [1.0, 1.0, 0.0]
+    assert [row["judge"] for row in rows] == [0.0, 1.0, 0.0] and answers[0].stored.texts == ["no match"]
+    with serving(lambda prompt, _: "Score: 4" if "Paris" in prompt else "Score: 1") as server:
+        done = again(tmp_path / "runs", server, "-o", tmp_path / "judged")
+    assert done.exit_code == 0 and "3 answers of 1 system judged by openai:m, 0 unjudged" in done.stderr, done.output
+    rows, _ = read_judged(find_judged([tmp_path / "judged"])[0][0])
+    assert [row["judge"] for row in rows] == [0.8, 0.2, 0.0]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
