@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -204,15 +204,17 @@ def tasks(
 
 def _list_sets(tasks: Iterable[TaskInfo]) -> Iterator[Sequence[object]]:
     """Yield a row per set of tasks: its name, what it measures, its clips, languages and needs."""
-    from speechiq.siq_tasks.index import SUITE
-
     sets: dict[str, list[TaskInfo]] = defaultdict(list)
     for task in tasks:
         sets[task.set_name].append(task)
     for name, members in sets.items():
         measured = dict.fromkeys(task.level for task in members)
-        clips = {(task.dataset, task.category if task.suite != SUITE else ""): task.clips for task in members}
-        total = None if None in clips.values() else sum(filter(None, clips.values()))
+        # The categories of a level have different clips of a data set, and its levels the same ones.
+        clips: dict[str, Counter[str]] = defaultdict(Counter)
+        for dataset, level, _, count in {(task.dataset, task.level, task.category, task.clips) for task in members}:
+            clips[dataset][level] += count or 0
+        is_known = all(task.clips is not None for task in members)
+        total = sum(max(by_level.values()) for by_level in clips.values()) if is_known else None
         languages = dict.fromkeys(task.language for task in members)
         spoken = ", ".join(languages) if len(languages) <= MOST_NAMES else count_of(len(languages), "language")
         needed = "; ".join(task.needs for task in members)

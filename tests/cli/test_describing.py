@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from huggingface_hub import constants
@@ -40,6 +41,8 @@ def test_one_engine_is_shown_with_its_options():
 def test_sets_and_tasks_are_listed_and_shown():
     tasks, table = list_tasks(), call("list", "tasks").stdout
     assert json.loads(call("list", "tasks", "--json").stdout) == [task._asdict() for task in tasks]
+    clips = {line.split()[0]: re.findall(r" \d+ ", line) for line in table.splitlines() if "siq_demo_" in line}
+    assert clips["siq_demo_assistant"] == [" 68 "] and clips["siq_demo_noisy"] == [" 14 "]
     lines = {line.split()[0]: line for line in table.splitlines() if line.strip()}
     assert {task.set_name for task in tasks} <= lines.keys()
     assert "92 languages" in lines["siq_belebele"] and "Hub, questions" in lines["siq_earnings22"]
