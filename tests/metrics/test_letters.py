@@ -144,6 +144,24 @@ def test_a_clear_answer_has_its_letter(case):
     assert parse_letter(answer, *options or [FOUR]) == letter
 
 
+VERBS = [
+    "follows", "describes", "sounds right", "represents", "aligns", "contains", "uses", "captures", "reflects",
+    "answers", "appears", "works", "makes sense", "corresponds", "shows", "gives", "refers", "expresses",
+]  # fmt: skip
+SOUNDS = [f"sound {number}" for number in range(1, 16)]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("noun", ["Option", "Choice", "So I think option"])
+def test_behind_a_word_for_options_every_letter_is_read_whatever_follows(noun, verb):
+    assert [parse_letter(f"{noun} {letter} {verb}.", SOUNDS) for letter in "ABCDEINO"] == list("ABCDEINO")
+    assert parse_letter(f"Sentence A {verb}.", SOUNDS) == "A"
+
+
+def test_a_pronoun_behind_the_option_is_no_letter():
+    assert parse_letter("The option I find best is B.", SOUNDS) == "B"
+
+
 @pytest.mark.parametrize(
     ("answer", "options"),
     [*((answer, FOUR) for answer in OPEN), *((answer, CHURCH) for answer in OPEN_CHURCH), *OPEN_OTHERS],
