@@ -295,7 +295,7 @@ def _describe(clip: Clip) -> dict[str, Any]:
     lower("speech_text_wer", aggregation=mean),
     higher("speech_quality", aggregation=mean),
     lower("response_seconds", aggregation=mean),
-    lower("words"),
+    lower("answer_words"),
     higher("spoken"),
     lower("silent", "not_english", "refusal", "empty_answer"),
     higher("keyword_share", aggregation=mean),
@@ -308,9 +308,9 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
     `judge` (the same as a share of the scale), `text_score` (what was written), `speech_gap` (spoken - written; NaN if
     nothing was spoken), `judge_agreement` (of the judge, whatever the language), `unjudged`, `speech_text_wer` (word
     error rate of the transcript against the written text; NaN without both), `speech_quality` (opinion score 1 to 5;
-    NaN for silence), `response_seconds` (NaN if nothing was spoken), `words`, `spoken`, `silent` (spoken, but without a
-    word), `not_english`, `refusal`,
-    `empty_answer`, `keyword_share` (share of `keywords` of the doc), `audio_coverage`.
+    NaN for silence), `response_seconds` (NaN if nothing was spoken), `answer_words`, `spoken`, `silent` (spoken, but
+    without a word), `not_english`, `refusal`, `empty_answer`, `keyword_share` (share of `keywords` of the doc),
+    `audio_coverage`.
 
     >>> item = {"answer": "the red car", "written": "The red car.", "audio": {"duration": 1.5}, "scores": [7.0],
     ...         "texts": [""], "scores_written": [8.0], "texts_written": [""], "speech_quality": 3.5, "coverage": 1.0}
@@ -334,7 +334,7 @@ def score(doc: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[
         "speech_text_wer": wer(written, answer) if is_spoken and normalize(written) else math.nan,
         "speech_quality": as_number(item["speech_quality"]),
         "response_seconds": float(audio["duration"]) if is_spoken else math.nan,
-        "words": float(len(normalize(answer).split())),
+        "answer_words": float(len(normalize(answer).split())),
         "spoken": float(is_spoken),
         "silent": float(is_spoken and judged["empty_answer"]),
         "not_english": float(not is_english(answer)),

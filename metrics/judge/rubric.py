@@ -329,7 +329,7 @@ def _as_grade(found: re.Match[str], line: str, rubric: Rubric) -> Verdict:
     if not _PATTERNS["end"].match(behind):
         if not _PATTERNS["reason"].match(behind):
             return Verdict(math.nan, NOTHING)
-        if _PATTERNS["hedge"].search(behind):
+        if _PATTERNS["hedge"].search(behind) or _PATTERNS["doubted"].match(behind):
             return Verdict(math.nan, SEVERAL)
     score = _number(found["number"])
     if not lowest <= score <= highest:

@@ -84,11 +84,14 @@ _NEAR_LETTER = rf"[^\W{WITHOUT_SPACES}]"
 _BRACKETED = compile_pattern(
     rf"(?<!{_NEAR_LETTER})[(\[{{<\"“'«「【]{{1,2}}([A-Z])[.:]?[)\]}}>\"”'»」】]{{1,2}}(?!{_NEAR_LETTER})"
 )
-# "A", "E", "I" and "O" are words too: without brackets they stand before one of these.
+# "A", "E", "I" and "O" are words too: without brackets they stand behind a noun ("option A") or before one of these.
+_BEHIND_A_NOUN = (
+    rf"(?<=\b(?i:{WORDS['option']}|answer|sentence|statement) )[AEO]|(?<=(?<!(?i:the) )(?i:{WORDS['option']}) )I"
+)
 _AFTER_A_LETTER = "|".join(WORDS[name] for name in ("verb", "because", "or", "not"))
 _BARE = regex.compile(
     rf"(?<!{_NEAR_LETTER}|[&']|N/|\w[-.]|(?i:{WORDS['named']}) )"
-    rf"(?:([B-DF-HJ-NP-Z])(?! (?:major|minor|flat|sharp)\b)|([AEIO])"
+    rf"(?:(?:[B-DF-HJ-NP-Z]|{_BEHIND_A_NOUN})(?! (?:major|minor|flat|sharp)\b)|[AEIO]"
     rf"(?=\s*(?:$|[^\w\s]|\n|[\u0370-\u1dff{WITHOUT_SPACES}]|(?i:{_AFTER_A_LETTER})|{MARK}|[B-Z]\b)))"
     rf"(?!{_NEAR_LETTER}|['&-]\w)"
 )

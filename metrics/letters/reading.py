@@ -38,8 +38,8 @@ NEAR = 25
 _MARKS = rf"{MARK}(?:&{MARK})*"
 _ALONE = regex.compile(r"[\W_]*([A-Za-z])[\W_]*")
 _FIRST_WORD = compile_pattern(r"(?:(?:the )?(?:correct )?answer(?: is)?\W{0,3})?([a-z]+)(?=\W|$)")
-_SENTENCE = regex.compile(rf"\n+|(?<=[.!?。！？।])(?=\s|$|{MARK}|[{WITHOUT_SPACES}])|;")
-_CLAUSE = compile_pattern(
+SENTENCE = regex.compile(rf"\n+|(?<=[.!?。！？।])(?=\s|$|{MARK}|[{WITHOUT_SPACES}])|;")
+CLAUSE = compile_pattern(
     rf",(?!\d)|[、،]|(?={WORDS['but']}|(?<!not ){WORDS['because']}|"
     r"(?<![\w'])(?:so|therefore|instead of|rather than|if)(?!\w))"
 )
@@ -49,7 +49,7 @@ _IF = compile_pattern(
     rf"{WORDS['if']}|\b(?:some|others|many|people|you|one)(?: \w+)? (?:might|may|would|could|say|think)\b|"
     r"\b(?:tempting|initial(?:ly)?|at first|almost|first (?:instinct|thought|guess|glance)|would have)\b"
 )
-_STATES = compile_pattern(
+STATES = compile_pattern(
     rf"{WORDS['answer']}.{{0,80}}$|{WORDS['choose']}.{{0,30}}$|"
     rf"(?:{WORDS['option']}.*{WORDS['praise']}|{WORDS['praise']}.*{WORDS['option']}).{{0,60}}$|"
     rf"^\W*(?:and )?{WORDS['so']}\W+(?:[\w']+\W+){{0,3}}$"
@@ -142,7 +142,7 @@ def _read(marked: str, refuses: bool) -> str:
 
 def _list_mentions(marked: str) -> Iterator[_Mention]:
     """Yield the options that an answer names; what it asks, and what holds under a condition, is left out."""
-    for number, sentence in enumerate(filter(str.strip, _SENTENCE.split(marked))):
+    for number, sentence in enumerate(filter(str.strip, SENTENCE.split(marked))):
         is_alone = bool(regex.fullmatch(rf"[\W_]*{_MARKS}[\W_]*", sentence))
         if sentence.rstrip().endswith(("?", "؟")):
             is_labeled = regex.match(rf"\W*{MARK}:", sentence)  # who speaks in a dialogue
@@ -150,7 +150,7 @@ def _list_mentions(marked: str) -> Iterator[_Mention]:
                 continue
             is_alone = False
         under_condition = False
-        for place, clause in enumerate(filter(str.strip, _CLAUSE.split(sentence))):
+        for place, clause in enumerate(filter(str.strip, CLAUSE.split(sentence))):
             if _BUT.match(clause):
                 under_condition = False
             if _IF.search(clause):
@@ -173,7 +173,7 @@ def _read_clause(clause: str, is_alone: bool, is_first: bool, begins: bool) -> I
                 is_alone=is_one and is_alone,
                 is_first=is_first,
                 leads=is_one and begins and not regex.search(r"\w", before) and (not by_words or is_alone),
-                stated=is_one and bool(_STATES.search(before)),
+                stated=is_one and bool(STATES.search(before)),
                 praised=is_one and bool(_PRAISES.match(after) or _IT_IS.search(before)),
                 denied=bool(_NOT.search(before)) or _denies(after),
             )

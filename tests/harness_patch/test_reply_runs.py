@@ -70,6 +70,6 @@ def test_a_stored_run_is_judged_again_without_speaking_transcribing_or_rating(ru
     assert again["judgments"] == 2 and not again.keys() & WORK
     for of, changed in (("exact_match", True), ("again", False)):
         for name, row in by_query(tmp_path / of).items():
-            kept = ("speech_text_wer", "speech_quality", "response_seconds", "words")
+            kept = ("speech_text_wer", "speech_quality", "response_seconds", "answer_words")
             assert {column: row[column] for column in kept} == {column: rows[name][column] for column in kept}
             assert (row["judge_points"] != pytest.approx(rows[name]["judge_points"], abs=1e-4)) == changed

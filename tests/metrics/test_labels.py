@@ -50,6 +50,47 @@ def test_a_denial_ends_with_its_clause_and_one_of_all_or_several_labels_give_non
     assert parse_label(answer, LABELS) == label
 
 
+YES_NO = {"yes": [], "no": []}
+PLAUSIBLE = {"yes": ["plausible"], "no": ["not plausible", "implausible"]}
+VALID = {"valid": ["deductively valid"], "invalid": ["not valid"]}
+GENDER = {"male": ["man"], "female": ["woman"]}
+STATED = [
+    (YES_NO, "Yes, you return to the starting point, because there is no net displacement.", "yes"),
+    (YES_NO, "There is no net movement, so the answer is yes.", "yes"),
+    (YES_NO, "Step 1: no turn. Step 2: none. Final answer: Yes.", "yes"),
+    (YES_NO, "Step 1: no turn.\nStep 2: none.\n\n**Final answer:** Yes\n", "yes"),
+    (YES_NO, "Answer: Yes. No further steps are needed.", "yes"),
+    (YES_NO, "Yes. Wait, one step is missing: the answer is no.", "no"),
+    (YES_NO, "No, you do not.", "no"),
+    (YES_NO, "no you do not return", "no"),
+    (YES_NO, "The answer is no because you move three steps.", "no"),
+    (YES_NO, "You take four steps. So no, you are elsewhere.", "no"),
+    (YES_NO, "Is the answer yes? No.", "no"),
+    (YES_NO, "The answer is not yes.", "no"),
+    (YES_NO, "There is no net movement.", UNPARSED),
+    (YES_NO, "The answer is yes or no.", UNPARSED),
+    (YES_NO, "Yes and no.", UNPARSED),
+    (PLAUSIBLE, "It is not very plausible.", "no"),
+    (PLAUSIBLE, "It doesn't seem plausible.", "no"),
+    (PLAUSIBLE, "Yes, that is plausible, since no rule forbids it.", "yes"),
+    (VALID, "The argument is invalid. A valid argument would need another premise.", "invalid"),
+    (VALID, "Let us check whether it is valid or invalid. A is B. So the argument is valid.", "valid"),
+    (VALID, "Let us check whether it is valid. The premises do not imply it; it is invalid.", "invalid"),
+    (VALID, "The answer is invalid because a valid argument would need more.", "invalid"),
+    (VALID, "The argument is not only valid but sound.", "valid"),
+    (VALID, "Valid or invalid?", UNPARSED),
+    (GENDER, "The speaker is a man. A woman laughs behind him.", "male"),
+    (GENDER, "not a man or a woman", UNPARSED),
+    (LABELS, "Happy, but also sad.", UNPARSED),
+    (LABELS, "The answer is sad with a touch of anger.", "sadness"),
+]
+
+
+@pytest.mark.parametrize(("labels", "answer", "label"), STATED)
+def test_a_label_that_is_stated_counts_before_others_that_are_named(labels, answer, label):
+    assert parse_label(answer, labels) == label
+
+
 @pytest.mark.parametrize(
     ("task", "answer", "label"),
     [

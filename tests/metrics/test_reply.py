@@ -83,7 +83,7 @@ def test_another_language_and_a_long_reply_are_flagged():
     said = (GERMAN, "word " * 2000)
     german, long = (reply.score(docs(1)[0], [item | {"answer": answer}]) for answer in said)
     assert german["not_english"] == 1 and german["unjudged"] == 1 and math.isnan(german["judge"])
-    assert long["words"] == 2000 and long["not_english"] == 0
+    assert long["answer_words"] == 2000 and long["not_english"] == 0
 
 
 @pytest.mark.parametrize(

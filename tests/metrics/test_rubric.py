@@ -125,6 +125,33 @@ def test_a_hard_reply_is_read_as_a_careful_reader_would(rubric, reply, wanted):
         assert (score, reason) == (wanted, "")
 
 
+REMARKS = [
+    "Note: it could be shorter.",
+    "It names Lima instead of Cusco.",
+    "If it were shorter, it would be perfect.",
+    "The change of topic is rather abrupt.",
+    "Nobody has to wait for the end. Speaker1 might be meant.",
+]
+DOUBTS = [
+    "Wait, that is too generous.",
+    "On reflection, that is too high.",
+    "Perhaps the score is too high.",
+    "It could also be a 7.",
+    "Or maybe seven.",
+    "Make that seven.",
+    "I might be too generous.",
+]
+
+
+@pytest.mark.parametrize("between", ["\n\n", ". "])
+@pytest.mark.parametrize(("behind", "score"), [*((text, 8.0) for text in REMARKS), *((text, None) for text in DOUBTS)])
+def test_a_remark_about_the_answer_leaves_the_score_before_it_and_doubt_about_the_score_does_not(
+    behind, score, between
+):
+    read = read_reply(f"Score: 8{between}{behind}", read_rubric("points_1_10")).score
+    assert read == score if score else math.isnan(read)
+
+
 @pytest.mark.parametrize(
     "part",
     ["1 + ", "score ", "score of ", "{", '{"a": ', '{"', "(", "9", "a 4 ", "eq = ", "better is ", "the so ", " "],

@@ -7,11 +7,13 @@ import math
 
 from lm_eval.utils import hash_dict_images, sanitize_list
 
+from speechiq.metrics import reply
 from speechiq.metrics.judge.free_answers import item_of, score
 from speechiq.metrics.judge.judging import Judgment
 from speechiq.reducer.runs.judged import read_judgments
 from speechiq.reducer.runs.measure import read_category
 from speechiq.reducer.runs.results_file import TaskRun
+from speechiq.reducer.studies.agreement import measure_reliability
 from tests.reducer.judged_runs import METADATA
 
 
@@ -35,3 +37,19 @@ def test_a_row_of_another_task_has_no_judge(tmp_path):
     task = TaskRun(0.0, str(tmp_path / "results_x.json"), "s", "t", category, {}, {})
     task.samples.write_text(json.dumps({"doc": {"id": "a"}, "filtered_resps": ["{a brace"], "judge": 0.5}))
     assert read_judgments(task) == {}
+
+
+def test_rows_of_spoken_replies_show_whether_the_judge_prefers_long_ones(tmp_path):
+    unheard = {"written": "", "audio": None, "texts": [""], "scores_written": [None], "texts_written": [""]}
+    lines = []
+    for count in range(1, 5):
+        item = reply.JudgedItem(
+            unheard | {"answer": "word " * count, "scores": [float(count)], "speech_quality": None, "coverage": 1.0}
+        )
+        doc = {"id": f"a/{count}", "question_id": "q", "question": "Why?", "judging": {"scale": [0, 5]}}
+        row = {"doc": doc, "filtered_resps": [str(item)], **reply.score(doc, [item])}
+        lines.append(json.dumps(row))
+    category = read_category(METADATA, "t", "r.json")
+    task = TaskRun(0.0, str(tmp_path / "results_x.json"), "s", "t", category, {}, {})
+    task.samples.write_text("\n".join(lines))
+    assert measure_reliability(read_judgments(task), draws=0).length.value == 1.0
