@@ -58,7 +58,7 @@ def runs(
     found = suites.find_suites(runs, False, ScoringOptions(norms=norms))
     suites.refuse_options_of_siq(found, norms=norms_file)
     systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})
-    declared = results_folder.read_declarations(declare, output.parent, systems)
+    declared = results_folder.read_declarations(declare, output, systems)
     say_warnings(found.warnings)
     drafts = list(draft(found, norms, declared, texts=texts))
     for drafted in drafts:

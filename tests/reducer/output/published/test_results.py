@@ -108,6 +108,13 @@ def test_a_declaration_can_be_changed_and_nothing_else(runs):
     assert "has other content than this result" in line and contents(runs.parent / "results") == changed
 
 
+def test_a_system_is_added_with_the_declaration_of_those_before_it(runs):
+    arguments = ("-o", runs.parent / "results", "--norms", runs.parent / "mine@1.json")
+    siq("publish", "runs", runs / "best", *arguments)
+    siq("publish", "runs", runs / "middle", *arguments)
+    assert [each.result.system for each in read_folder(runs.parent / "results")] == ["best", "middle"]
+
+
 def test_a_row_whose_audio_is_a_text_is_published_without_it(runs):
     edit_rows(runs / "best", lambda row: row["doc"].update(audio="/no/such/clip.wav"))
     root = publish(runs, "results", "--texts")
@@ -168,7 +175,7 @@ BAD = {
     "an edited result": (publish_others, "has other content than this result"),
     "a declaration of no system": (
         declare("systems: {bset: {}}"),
-        "no system 'bset' in these runs; did you mean best?",
+        "no system 'bset' in these runs or results; did you mean best? correct its name",
     ),
     "something withdrawn that is no category": (
         declare(DECLARATION.replace("apply", "siq")),
