@@ -14,6 +14,7 @@ from speechiq.core.files.plain import OWN_FILE, check_output, check_output_folde
 from speechiq.reducer.output.publish import list_outputs, publish
 from speechiq.reducer.output.published import folder as results_folder
 from speechiq.reducer.output.published import site as results_site
+from speechiq.reducer.output.published.check import check_record
 from speechiq.reducer.output.published.record import draft
 from speechiq.reducer.output.published.registry import check_results_folder
 from speechiq.reducer.scores import norms as norms_files
@@ -57,9 +58,11 @@ def runs(
     found = suites.find_suites(runs, False, ScoringOptions(norms=norms))
     suites.refuse_options_of_siq(found, norms=norms_file)
     systems = sorted({task.system for tasks in found.tasks.values() for task in tasks})
-    declared = results_folder.read_declarations(declare, output.parent, systems)
+    declared = results_folder.read_declarations(declare, output, systems)
     say_warnings(found.warnings)
     drafts = list(draft(found, norms, declared, texts=texts))
+    for drafted in drafts:
+        check_record(drafted.result)
     if norms is not None:
         results_folder.write_norms(norms, output)
     for written in results_folder.write_results(drafts, output):

@@ -28,6 +28,7 @@ from speechiq.metrics.judge.rubric import read_rubric
 from speechiq.metrics.judge.settings import JudgeOptions
 from speechiq.siq_tasks.index import Function, read_task
 from tests.reducer.conftest import write_run
+from tests.test_rooms import ROOMS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -54,6 +55,16 @@ def read_lines(block: str) -> list[str]:
 CELLS = re.findall(r"\| `(siq [^`]+)`", (ROOT / "docs/index.md").read_text(encoding="utf-8"))
 CELLS += re.findall(r"`(siq [^`]+)`", (ROOT / "docs/how-to/papers.md").read_text(encoding="utf-8"))
 COMMANDS = sorted({line for kind, block in BLOCKS if kind == "bash" for line in read_lines(block)} | set(CELLS))
+#: Commands that messages, pages and docstrings name, and plain words that are given to some.
+SOURCES = [file for room in ROOMS for ending in ("py", "js", "j2") for file in ROOT.glob(f"{room}/**/*.{ending}")]
+NAMED = sorted(
+    {
+        line
+        for file in SOURCES
+        for line in re.findall(r"(?:`|<code>)(siq [^`<\n]+)(?:`|</code>)", file.read_text(encoding="utf-8"))
+    }
+)
+GIVEN = {"distillmos", "results", "runs"}
 PYTHON = [block for kind, block in BLOCKS if kind == "python"]
 RUBRICS = [block for kind, block in BLOCKS if kind == "yaml" and "\nkind: " in block]
 YAML = [block for kind, block in BLOCKS if kind == "yaml" and block not in RUBRICS]
@@ -125,6 +136,17 @@ def check_siq(arguments):
     command.make_context(command.name, arguments, parent=context)
 
 
+def check_named(line):
+    """Check a command that a message or page names: its words and options exist; what is given to it is not parsed."""
+    command, words = get_command(app), line.split()[1:]
+    while words and words[0] in getattr(command, "commands", ()):
+        name, *words = words
+        command = command.commands[name]
+    names = {"--help", "--version"}.union(*(option.opts for option in command.params))
+    assert {word for word in words if word.startswith("-")} <= names
+    assert not words or words[0] in GIVEN or not re.fullmatch("[a-z_]+", words[0])
+
+
 def check_pip(arguments):
     verb, *switches, package = arguments
     assert verb == "install" and set(switches) <= {"-e", "--editable"}
@@ -173,6 +195,11 @@ CHECKS = {
 def test_a_command_of_the_docs_is_one_that_exists(command):
     program, *arguments = [word for word in shlex.split(command) if not VARIABLE.match(word)]
     CHECKS[program](arguments)
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_command_that_the_program_names_is_one_that_exists(command):
+    check_named(command)
 
 
 @pytest.mark.parametrize("arguments", ARGUMENTS)

@@ -45,11 +45,7 @@ def stream_rows(file: Path, largest: int | None = None) -> Iterator[Line]:
     if not is_table(file):
         raise SpeechIQError(file, f"not one of {', '.join(SEPARATORS)}", "convert it to one of them")
     if not is_file(file):
-        raise SpeechIQError(
-            file,
-            "no such file",
-            "correct the path, or make it: tasks by `siq data new`, spoken texts by `siq data speak`",
-        )
+        raise SpeechIQError(file, "no such file", "correct the path")
     separators = SEPARATORS[file.suffix.lower()]
     count = 0
     fix = "write an object per line"

@@ -56,7 +56,7 @@ def score_column(name: str, heading: str, unit: str, direction: str = "higher") 
 
 
 def group_grid(scores: GroupScores) -> Grid:
-    """Return the grid of the scores of groups, with the largest gap of each system."""
+    """Return the grid of the scores of groups, with the largest gap of each system; groups are named as they are."""
     scoreboard = scores.scoreboard
     (category, *_) = scoreboard.levels.values()
     notes = [
@@ -66,17 +66,19 @@ def group_grid(scores: GroupScores) -> Grid:
     if scoreboard.bars:
         notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
     grid = as_grid(scoreboard, scores.heading, notes)
+    named = {group: f"{group}\n{category.unit}" for group in scoreboard.levels}
+    shown = [column._replace(heading=named.get(column.name, column.heading)) for column in grid.columns]
     gap = score_column("gap", "Best - worst", category.unit)
     columns = [gap._replace(form="+.2f", ends="+.1f"), Column("gap_groups", "", below="gap")]
     rows = [{**cells, **_gap_cells(scores.gap(row))} for row, cells in zip(scoreboard.order, grid.rows, strict=True)]
-    return grid._replace(columns=[*grid.columns, *columns], rows=rows)
+    return grid._replace(columns=[*shown, *columns], rows=rows)
 
 
 def _gap_cells(gap: Gap | None) -> dict[str, Cell]:
     if gap is None:
         return {"gap": None}
     p = "" if math.isnan(gap.difference.p) else f"\np = {gap.difference.p:.3f}"
-    return {"gap": gap.difference.estimate, "gap_groups": f"{title(gap.best)} - {title(gap.worst)}{p}"}
+    return {"gap": gap.difference.estimate, "gap_groups": f"{gap.best} - {gap.worst}{p}"}
 
 
 def shown_flags(scoreboard: Scoreboard) -> list[str]:

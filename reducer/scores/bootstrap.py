@@ -174,19 +174,22 @@ def bound_means(pool: ScoreMatrix, level: str, drawn: Interval) -> Interval:
     return Interval(*(np.where(constant, *pair) for pair in zip(ends, drawn, strict=True)))
 
 
-def estimate_means(pool: ScoreMatrix, level: str, drawn: Resampled) -> list[Estimate]:
-    """Return the mean raw score of each system on a level, drawn by `stats/bootstrap.py`, with its `bound_means`.
+def estimate_means(pool: ScoreMatrix, level: str, drawn: Resampled, seed: int = 0) -> list[Estimate]:
+    """Return the mean raw score of each system on a level, with the interval that `resample_alone` gives it.
 
-    It rests on the clips of the level alone, also if those of other levels are drawn with them.
+    It rests on the clips of the level alone, also if those of other levels are drawn with them. `drawn` has the means
+    in draws by `stats/bootstrap.py`, of which studies make other numbers.
     """
-    estimates = drawn.estimates
-    if len(drawn.values) == 1:
-        return estimates
-    ends = bound_means(pool, level, Interval(*np.array([estimate.ends for estimate in estimates]).T))
-    lows, highs = np.asarray(ends).tolist()
+    draws = len(drawn.values) - 1
+    if not draws:
+        return drawn.estimates
+    if drawn.clusters > 1:
+        ends = resample_raw(pool.alone(level, pool), draws=draws, seed=seed).intervals[level]
+    else:
+        ends = bound_means(pool, level, Interval(*np.full((2, len(pool.systems)), np.nan)))
     sample = {"clips": len(pool.clips[level]), "clusters": pool.count_clusters(level)}
     found = []
-    for estimate, low, high in zip(estimates, lows, highs, strict=True):
+    for estimate, low, high in zip(drawn.estimates, *np.asarray(ends).tolist(), strict=True):
         found.append(estimate._replace(low=low, high=high, **sample))
     return found
 

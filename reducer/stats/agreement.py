@@ -155,7 +155,7 @@ class Concordance(NamedTuple):
     p: float
 
 
-#: Random orders from which the p-value of Kendall's W is computed.
+#: Random orders from which a p-value is computed.
 ORDERS = 9_999
 
 

@@ -159,7 +159,8 @@ class Grid(NamedTuple):
             return None
         if number is None or math.isnan(number):
             return ""
-        return (number if column.factor == 1 else number * column.factor) + 0
+        shown = (number if column.factor == 1 else number * column.factor) + 0
+        return int(shown) if float(shown).is_integer() else shown
 
     def parts(self, column: Column) -> list[Column]:
         """Return a shown column and those that continue its cells."""

@@ -17,7 +17,8 @@ from speechiq.core.suggestions import suggest
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.texts import read_clip_transcripts
 from speechiq.reducer.scores.scoreboard import Scoreboard
-from speechiq.reducer.stats.estimate import CONFIDENCE, UNDEFINED, Estimate
+from speechiq.reducer.stats.agreement import ORDERS
+from speechiq.reducer.stats.estimate import CONFIDENCE, ROUNDING, UNDEFINED, Estimate
 from speechiq.reducer.stats.grid import Cell, Column, Grid
 from speechiq.reducer.studies.result import StudyResult
 
@@ -34,11 +35,13 @@ COEFFICIENTS = ("pearson", "spearman", "kendall")
 def correlate(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, tuple[Estimate, float]]:
     """Return how well two lists of scores of the same systems agree; in both, more is better.
 
-    Each coefficient, from -1 to 1, is followed by its two-sided p-value for no association.
+    Each coefficient, from -1 to 1, is followed by its two-sided p-value for no association: from all orders of the
+    systems up to seven of them, and from `ORDERS` random ones above; for Kendall's, scipy's own, which is exact without
+    ties.
 
     Intervals are Fisher's for Pearson, those of Bonett and Wright (2000) for Spearman, and those of Fieller, Hartley
     and Pearson (1957) for Kendall. They cover the choice of the systems, not that of the clips. A coefficient is
-    undefined if one of the lists has one value only, its interval for fewer than `FEWEST` systems.
+    undefined if one of the lists has one value only, its interval for fewer than `FEWEST` systems and for 1 and -1.
 
     >>> correlation = correlate([1, 2, 3, 4, 5], [1, 2, 3, 5, 4])
     >>> [round(coefficient.value, 2) for coefficient, p in correlation.values()]
@@ -49,10 +52,20 @@ def correlate(ours: Sequence[float], theirs: Sequence[float]) -> dict[str, tuple
     a, b = np.asarray(ours, float), np.asarray(theirs, float)
     n = len(a)
     return {
-        "pearson": _coefficient(stats.pearsonr, a, b, lambda r: 1 / math.sqrt(n - 3)),
-        "spearman": _coefficient(stats.spearmanr, a, b, lambda r: math.sqrt((1 + r * r / 2) / (n - 3))),
+        "pearson": _coefficient(_permute, a, b, lambda r: 1 / math.sqrt(n - 3)),
+        "spearman": _coefficient(
+            _permute, stats.rankdata(a), stats.rankdata(b), lambda r: math.sqrt((1 + r * r / 2) / (n - 3))
+        ),
         "kendall": _coefficient(stats.kendalltau, a, b, lambda r: math.sqrt(0.437 / (n - 4))),
     }
+
+
+def _permute(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return Pearson's coefficient, and its p-value over the orders of one list."""
+    from scipy import stats
+
+    test = stats.pearsonr(a, b, method=stats.PermutationMethod(n_resamples=ORDERS, rng=np.random.default_rng(0)))
+    return float(test.statistic), float(test.pvalue)
 
 
 def _coefficient(
@@ -65,10 +78,8 @@ def _coefficient(
     if n < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
         return UNDEFINED, math.nan
     value, p = map(float, test(a, b))
-    if n < FEWEST:
+    if n < FEWEST or abs(value) > 1 - ROUNDING:
         return Estimate(value, n=n, clusters=n), p
-    if abs(value) >= 1:
-        return Estimate(value, value, value, n, n), p
     middle, half = math.atanh(value), float(ndtri((1 + CONFIDENCE) / 2)) * error(value)
     return Estimate(value, math.tanh(middle - half), math.tanh(middle + half), n, n), p
 
@@ -144,7 +155,8 @@ def _as_grid(records: Sequence[Mapping[str, Cell]], ranks: str, systems: int, no
         columns.append(Column(f"{name}_p", "p", ".2g", below=name))
     lines = [
         f"{systems} systems; more is better in every metric, error rates are taken negative",
-        "intervals cover the choice of systems, not that of clips",
+        "intervals cover the choice of systems, not that of clips; a coefficient of 1 or -1 has none",
+        "p: two-sided, from the orders of the systems",
         *notes,
     ]
     if systems < FEWEST:

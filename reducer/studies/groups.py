@@ -106,7 +106,7 @@ class GroupScores(NamedTuple):
         counts, units = board.remarks.counts, pool.units
         sizes = []
         for group in pool.clips:
-            size = f"{title(group)} {count_of(counts[group].items, counts[group].noun)}"
+            size = f"{group} {count_of(counts[group].items, counts[group].noun)}"
             if units == "clusters" or counts[group].several:
                 size += f" of {count_of(self.clusters[group], units[:-1])}"
             sizes.append(size)
@@ -115,7 +115,7 @@ class GroupScores(NamedTuple):
         if self.without:
             yield Important(f"left out: {count_of(self.without, 'item')} without {self.field}")
         if self.lone:
-            names = ", ".join(map(title, self.lone))
+            names = ", ".join(self.lone)
             yield Important(
                 f"no gap counts {names}: a group of one {units[:-1]} has no error; merge it, or add {units}"
             )
@@ -160,9 +160,10 @@ class GroupScores(NamedTuple):
             name = max(shares, key=lambda name: np.ptp([*shares[name].values()]))
             most, least = (choose(shares[name], key=shares[name].__getitem__) for choose in (max, min))
             if shares[name][most] - shares[name][least] >= UNEQUAL:
+                shown = title(name) if aspect == "category" else name
                 yield (
-                    f"groups differ in {aspect}: {title(name)} has {100 * shares[name][most]:.0f} % of the items of "
-                    f"{title(most)} and {100 * shares[name][least]:.0f} % of {title(least)}"
+                    f"groups differ in {aspect}: {shown} has {100 * shares[name][most]:.0f} % of the items of "
+                    f"{most} and {100 * shares[name][least]:.0f} % of {least}"
                 )
 
 

@@ -122,7 +122,7 @@ def compare_listening(
     place = pool.systems.index
     rows = [(place(a), place(b)) for a, b in pairs.values()]
     compared = contrast(pool.raw[level], rows, pool.clips[level], pool.clusters, draws=draws, seed=seed)
-    scores = dict(zip(pool.systems, estimate_means(pool, level, compared.means), strict=True))
+    scores = dict(zip(pool.systems, estimate_means(pool, level, compared.means, seed), strict=True))
     tested = dict(zip(pairs, compared.differences, strict=True))
     differences: dict[str, Any] = {}
     for variant, name in DIFFERENCES.items():

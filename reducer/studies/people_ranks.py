@@ -60,10 +60,15 @@ class ClipCards(NamedTuple):
 
 def read_cards(systems: Iterable[System]) -> dict[str, ClipCards]:
     """Return clip -> its cards, for the clips that all systems transcribed; controls have none."""
-    written = {}
+    written, controls = {}, []
     for system in systems:
-        if not system.control:
+        if system.control:
+            controls.append(system.name)
+        else:
             written[system.name] = read_clip_transcripts(system.tasks_at(WRITTEN))
+    if not written:
+        names = ", ".join(map(repr, controls))
+        raise SpeechIQError(f"only controls ({names}) in these runs", fix="give runs of other systems")
     if not any(written.values()):
         raise SpeechIQError("no system in these runs has transcripts", fix="give runs of siq_remember or siq_all")
     common = set.intersection(*map(set, written.values()))

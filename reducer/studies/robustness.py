@@ -1,8 +1,9 @@
 """Measure how scores change with the strength of a condition: losses, slopes and crossings, with paired intervals.
 
 A series is one system under one kind of condition of several strengths: noise, codec, room, speed. All runs are scored
-on the same clips, and intervals come from one set of draws of these clips or their clusters, with replacement:
-percentiles of what the draws give (`stats/bootstrap.py`). Shares and grades have intervals of their own (`wilson`).
+on the same clips, and intervals come from one set of draws of these clips or their clusters, with replacement. Those of
+the levels are as in other tables (`estimate_means`); those of SIQ, losses, slopes and crossings are percentiles of what
+the draws give (`stats/bootstrap.py`).
 """
 
 import math
@@ -258,7 +259,11 @@ class Robustness(NamedTuple):
         """Return the lines below the tables."""
         lines = ["loss: how much worse than on clean audio, on the same clips"]
         if self.draws:
-            lines.append(f"intervals from {self.draws} bootstrap samples of {count_units(self.clips, self.clusters)}")
+            units = count_units(self.clips, self.clusters)
+            lines.append(
+                f"intervals from {self.draws} bootstrap samples of {units}: of levels as in siq score, "
+                "of SIQ, losses, slopes and crossings by percentiles, which may be too narrow"
+            )
         return [*lines, *self.notes]
 
 

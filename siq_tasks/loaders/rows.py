@@ -260,6 +260,9 @@ def _optional(names: Iterable[str]) -> list[str]:
 
 
 def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
+    if not is_file(file):
+        fix = "correct the path, or make it: tasks by `siq data new`, spoken texts by `siq data speak`"
+        raise SpeechIQError(file, "no such file", fix)
     rows, required = read_table(file), source.list_columns(more)
     check_columns(rows[0], [*source.audio_columns, *required], file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}

@@ -50,7 +50,8 @@ def test_a_registry_is_checked_by_its_workflow(tmp_path):
     commands = [step["run"] for step in site["steps"] if "run" in step]
     assert commands == [install, "siq publish site results --output site"]
     assert site["if"] == "github.event_name == 'push'" and site["needs"] == "check"
-    assert read_declaration(tmp_path / "board" / "declaration.yaml", ["a"])["a"].contamination is None
+    board = tmp_path / "board"
+    assert read_declaration(board / "declaration.yaml", board / "results", ["a"])["a"].contamination is None
     assert "exists" in refusal("publish", "init", tmp_path / "board")
 
 

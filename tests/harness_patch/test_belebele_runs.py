@@ -59,4 +59,4 @@ def test_a_run_of_a_language_has_three_levels_of_the_same_passages(rows):
 
 def test_a_level_is_scored_by_group(rows):
     printed = siq("score", rows[2] / "runs", "--bootstrap", 0, "--levels", "apply", "--group-by", "gender")
-    assert "Suite siq by gender" in printed and "Female" in printed and "Male" in printed
+    assert "Suite siq by gender" in printed and "female" in printed and "male" in printed

@@ -33,6 +33,8 @@ from speechiq.reducer.stats.grid import Cell, Column, Grid
 
 #: Folder of the pages of systems.
 SYSTEMS = "systems"
+#: Stands for a score that its publishers withdrew.
+WITHDRAWN = "withdrawn"
 
 
 class BoardEntry(NamedTuple):
@@ -66,12 +68,12 @@ class BoardEntry(NamedTuple):
         """Return why a category was withdrawn, or any of the suite without one; empty if it was not."""
         reasons = self.result.declaration.withdrawn
         names = [category] if category else self.result.suites[suite].categories
-        return next((reasons[name] or "withdrawn" for name in names if name in reasons), "")
+        return next((reasons[name] or WITHDRAWN for name in names if name in reasons), "")
 
     def show(self, suite: str, score: ScoreRecord, category: str = "") -> Cell:
         """Return a score of a category, or without one of several, as its column has it; a reason if withdrawn."""
         if reason := self.find_withdrawal(suite, category):
-            return Markup('<span class="unknown">withdrawn</span><small>{}</small>').format(reason)
+            return Markup('<span class="unknown">{}</span><small>{}</small>').format(WITHDRAWN, reason)
         return score.estimate
 
 
@@ -314,7 +316,7 @@ def pack_boards(boards: Sequence[Board]) -> dict[str, Markup]:
                 "label": label,
                 "page": entry.address,
                 "control": bool(entry.result.control),
-                "siq": _plain(board.list_scores(entry).get("siq")),
+                "siq": _pack_score(board.list_scores(entry).get("siq")),
             }
             for entry, label in zip(board.newest, labels, strict=True)
         ]
@@ -340,7 +342,7 @@ def _pack_category(board: Board, name: str, number: str, packed: dict[str, Marku
     parts, starts = pack_parts(f"texts-{number}", _list_texts(board, name, items))
     packed |= parts
     factor = 100 if record.unit.endswith("%") else 1
-    shown = [_plain(cell.map(factor)) if isinstance(cell, Estimate) else None for cell in cells]
+    shown = [_pack_score(cell, factor) for cell in cells]
     about = {"name": name, "title": title(name), "unit": record.unit, "lower": record.direction == "lower"}
     return about | {"number": number, "starts": starts, "scores": shown}
 
@@ -388,6 +390,8 @@ def _round(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else round(value, DECIMALS) + 0.0
 
 
-def _plain(cell: Cell) -> list[float] | None:
-    """Return a score with the ends of its interval; null if it is withdrawn or undefined."""
-    return [*cell[:3]] if isinstance(cell, Estimate) and not math.isnan(cell.value) else None
+def _pack_score(cell: Cell, factor: float = 1) -> list[float] | str | None:
+    """Return a score, times a factor, with the ends of its interval; a word if it is withdrawn, null if undefined."""
+    if not isinstance(cell, Estimate):
+        return WITHDRAWN if cell else None
+    return None if math.isnan(cell.value) else [*cell.map(factor)[:3]]

@@ -16,6 +16,7 @@ import msgspec
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import may_be_extreme, refuse_extremes
+from speechiq.core.suggestions import suggest
 from speechiq.reducer.output.published.folder import AGAIN, find_missing, folder_of_system, name_date, read_result
 from speechiq.reducer.output.published.record import ENDING, LARGEST, ResultDraft, draft, unpack_rows
 from speechiq.reducer.output.published.schema import FILE, ROWS, Result, TaskRecord
@@ -68,16 +69,11 @@ def check_registry(folder: Path, norms: Mapping[str, Norms]) -> CheckedFolder:
     try:
         files = _list_files(folder)
         result = read_result(folder)
-        _check_names(folder, result)
+        check_record(result)
+        _check_place(folder, result)
         _check_files(result, files)
         contents = {task.task: unpack_rows(folder / ROWS / f"{task.task}{ENDING}", task.rows) for task in result.tasks}
         rows = {task: _read_strictly(content, f"rows of {task!r}") for task, content in contents.items()}
-        for task in result.tasks:
-            count = len(rows[task.task])
-            if task.docs != (count, count):
-                ran = "an unknown number of" if task.docs is None else "{} of {}".format(*task.docs)
-                fault = f"{count} rows, and {ran} docs were run"
-                raise SpeechIQError(f"task {task.task!r}", fault, "publish a run of the whole task")
         again = _score_again(result, contents, _choose_norms(result, norms))
         compare_fields(result, again.result)
         for task in result.tasks:
@@ -106,8 +102,13 @@ def _list_files(folder: Path) -> set[str]:
     return names
 
 
-def _check_names(folder: Path, result: Result) -> None:
-    """Raise a `SpeechIQError` if a name has characters that pages do not need, or the folder has another name."""
+def check_record(result: Result) -> None:
+    """Refuse a result for what its publisher can still correct, before its rows are read.
+
+    Raises:
+        SpeechIQError: A name has characters that pages do not need, something is withdrawn that is no category, or a
+            task was not run as a whole.
+    """
     groups = (
         name
         for suite in result.suites.values()
@@ -120,8 +121,20 @@ def _check_names(folder: Path, result: Result) -> None:
     for name in (result.system, *result.suites, *groups, *declared, *withdrawn, *withdrawn.values()):
         if UNSAFE.search(name) or not name.isprintable():
             raise SpeechIQError(f"name {name!r:.100}", "characters that no name needs", "write letters and digits")
-    if unknown := withdrawn.keys() - {category for suite in result.suites.values() for category in suite.categories}:
-        raise SpeechIQError(f"withdrawn {min(unknown)!r:.100}", "not a category of the result", "name a category of it")
+    categories = {category: None for suite in result.suites.values() for category in suite.categories}
+    if unknown := withdrawn.keys() - categories.keys():
+        fix = suggest(min(unknown), categories)
+        raise SpeechIQError(f"withdrawn {min(unknown)!r:.100}", "not a category of the result", fix)
+    for task in result.tasks:
+        count = task.rows.count
+        if task.docs != (count, count):
+            ran = "an unknown number of" if task.docs is None else "{} of {}".format(*task.docs)
+            fault = f"{count} rows, and {ran} docs were run"
+            raise SpeechIQError(f"task {task.task!r}", fault, "publish a run of the whole task")
+
+
+def _check_place(folder: Path, result: Result) -> None:
+    """Raise a `SpeechIQError` if the folder has another name than that of the system and date, or no date yet."""
     place, expected = (folder.parent.name, folder.name), (folder_of_system(result.system), name_date(result.date))
     if place != expected:
         raise SpeechIQError(

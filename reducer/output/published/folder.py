@@ -170,13 +170,13 @@ class _DeclarationFile(msgspec.Struct, forbid_unknown_fields=True):
     systems: dict[str, dict[str, object]] = {}
 
 
-def read_declarations(given: Path | None, folder: Path, systems: Collection[str]) -> dict[str, Declaration]:
-    """Return system -> its declaration, from a file that is given or from the one in a folder.
+def read_declarations(given: Path | None, results: Path, systems: Collection[str]) -> dict[str, Declaration]:
+    """Return system -> its declaration, from a file that is given or from the one beside the results.
 
     Raises:
-        SpeechIQError: Something that is needed is not declared; if the folder has no file, one to fill in is written.
+        SpeechIQError: Something that is needed is not declared; if there is no file, one to fill in is written.
     """
-    path = given or folder / DECLARATION
+    path = given or results.parent / DECLARATION
     fix = "fill it in, and give the same command again"
     if given is None and not exists(path):
         names = "".join(f"  {json.dumps(system)}: {{}}\n" for system in systems)
@@ -185,15 +185,15 @@ def read_declarations(given: Path | None, folder: Path, systems: Collection[str]
         )
         write_whole(path, content.encode(), OWN_FILE, make_folders=True)
         raise SpeechIQError(path, "was missing and is written now", fix)
-    declared = read_declaration(path, systems)
+    declared = read_declaration(path, results, systems)
     for system, declaration in declared.items():
         if missing := find_missing(declaration):
             raise SpeechIQError(path, f"{' and '.join(missing)} not declared for {system}", fix)
     return declared
 
 
-def read_declaration(path: Path, systems: Collection[str]) -> dict[str, Declaration]:
-    """Return system -> its declaration.
+def read_declaration(path: Path, results: Path, systems: Collection[str]) -> dict[str, Declaration]:
+    """Return system -> its declaration; the file may also name systems whose results are there already.
 
     Raises:
         SpeechIQError: The file cannot be read, has an unknown key or a value that is not allowed, or names a system
@@ -204,9 +204,10 @@ def read_declaration(path: Path, systems: Collection[str]) -> dict[str, Declarat
         text = read_plain(path, LARGEST_DECLARATION)
     try:
         content = msgspec.convert(load_yaml(text) or {}, _DeclarationFile)
-        if unknown := sorted(content.systems.keys() - set(systems)):
+        others = sorted(content.systems.keys() - set(systems))
+        if unknown := [name for name in others if not exists(results / folder_of_system(name))]:
             near = did_you_mean(unknown[0], systems)
-            raise SpeechIQError(path, f"no system {unknown[0]!r} in these runs", f"{near}{fix}")
+            raise SpeechIQError(path, f"no system {unknown[0]!r} in these runs or results", f"{near}correct its name")
         return {
             system: msgspec.convert(content.all | content.systems.get(system, {}), Declaration) for system in systems
         }

@@ -57,5 +57,20 @@ def test_equal_scores_have_no_correlation_and_few_systems_no_interval():
     assert all(math.isnan(value) for value in correlate([1, 2, 3], [5, 5, 5])["pearson"][0][:3])
     few = correlate([1, 2, 3, 4], [1, 2, 4, 3])["spearman"][0]
     assert few.value == pytest.approx(0.8) and math.isnan(few.low) and math.isnan(few.high)
-    exact = correlate([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])["pearson"][0]
-    assert (exact.low, exact.value, exact.high) == pytest.approx((1, 1, 1))
+    exact = correlate([1, 2, 3, 4, 5], [2, 4, 6, 8, 10])
+    assert [coefficient.value for coefficient, _ in exact.values()] == pytest.approx([1, 1, 1])
+    assert all(math.isnan(coefficient.low) for coefficient, _ in exact.values())
+
+
+@pytest.mark.parametrize(
+    ("order", "p"),
+    [([1, 2, 3], 2 / 6), ([1, 2, 3, 4, 5, 6], 2 / 720), ([2, 1, 3, 5, 4, 6], 24 / 720), ([6, 5, 4, 3, 2, 1], 2 / 720)],
+)
+def test_p_is_the_share_of_orders_that_agree_as_well(order, p):
+    found = correlate(range(1, len(order) + 1), order)
+    assert [found[name][1] for name in ("pearson", "spearman")] == pytest.approx([p, p])
+
+
+def test_p_of_many_systems_is_never_zero():
+    found = correlate(range(12), range(12))
+    assert all(0 < p < 0.001 for _, p in found.values())

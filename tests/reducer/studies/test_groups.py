@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_table_page_and_files_have_the_gap(tmp_path):
     runs = write(tmp_path / "runs")
     outputs = [part for ending in ("csv", "md", "tex", "html") for part in ("-o", tmp_path / f"o.{ending}")]
     shown = siq("score", runs, "--group-by", "gender", *outputs)
-    assert "by gender: Remember" in shown and "Best - worst" in shown and "Female - Male" in shown and "p = " in shown
+    assert "by gender: Remember" in shown and "Best - worst" in shown and "female - male" in shown and "p = " in shown
     lines = (tmp_path / "o.csv").read_text().splitlines()
     rows = [row for row in csv.DictReader(lines) if row["group_by"] == "gender"]
     assert len(rows) == 9 and {row["item_categories"] for row in rows} == {"remember", "understand", "apply"}
@@ -73,7 +74,18 @@ def test_table_page_and_files_have_the_gap(tmp_path):
     for ending in ("md", "tex"):
         assert "Best - worst" in (tmp_path / f"o.{ending}").read_text()
     page = (tmp_path / "o.html").read_text()
-    assert 'id="groups"' in page and "by gender: Understand" in page and "Female - Male" in page
+    assert 'id="groups"' in page and "by gender: Understand" in page and "female - male" in page
+
+
+def test_groups_are_named_as_they_are_so_that_no_two_become_one(tmp_path):
+    names = "US", "us", "don't know", "<b>x</b>"
+    runs = write(tmp_path / "runs", groups={clip: names[number % 4] for number, clip in enumerate(CLIPS)})
+    outputs = [part for ending in ("md", "html") for part in ("-o", tmp_path / f"o.{ending}")]
+    shown = [siq("score", runs, "--group-by", "gender", "--explain", *outputs)]
+    shown += [(tmp_path / f"o.{ending}").read_text().replace("\\", "") for ending in ("md", "html")]
+    for text in map(html.unescape, shown):
+        assert "ize of groups: <b>x</b> 6 clips, US 6 clips, don't know 6 clips, us 6 clips" in text
+        assert "Don'T" not in text and "<B>" not in text
 
 
 def test_the_page_has_groups_without_the_option_and_no_section_without_groups(tmp_path):
@@ -93,7 +105,7 @@ def test_speakers_inside_groups_make_the_test_more_careful(tmp_path):
     assert all(row["gap"]["p"] > 0.05 for row in nested["systems"])
     assert any(note.startswith("no p below 0.33: there are too few clusters to find a gap") for note in nested["notes"])
     assert not any(note.startswith("no p below") for note in alone["notes"])
-    assert "Female 16 clips of 2 clusters, Male 8 clips of 2 clusters" in " ".join(nested["notes"])
+    assert "female 16 clips of 2 clusters, male 8 clips of 2 clusters" in " ".join(nested["notes"])
 
 
 def test_groups_that_are_the_clusters_are_compared_by_their_clips(tmp_path):
@@ -105,7 +117,7 @@ def test_groups_that_are_the_clusters_are_compared_by_their_clips(tmp_path):
 def test_a_group_of_one_clip_is_named_and_has_neither_interval_nor_gap(tmp_path):
     groups = GENDER | {CLIPS[0]: "other"}
     part = read(write(tmp_path / "runs", groups=groups))[0]
-    assert any(note.startswith("no gap counts Other: a group of one clip has no error") for note in part["notes"])
+    assert any(note.startswith("no gap counts other: a group of one clip has no error") for note in part["notes"])
     assert all("other" not in (row["gap"]["best"], row["gap"]["worst"]) for row in part["systems"])
     assert all(row["categories"]["other"]["interval"] is None for row in part["systems"])
 
@@ -143,4 +155,4 @@ def test_data_sets_with_other_shares_of_groups_are_told(tmp_path):
         women = [line.replace("demo/", "other/") for line in lines if "female" in line]
         (folder / f"samples_demo_9_{stamp}.jsonl").write_text("\n".join(women) + "\n")
     notes = " ".join(read(runs, "--levels", "remember")[0]["notes"])
-    assert "groups differ in data set: Demo has 100 % of the items of Male and 50 % of Female" in notes
+    assert "groups differ in data set: demo has 100 % of the items of male and 50 % of female" in notes

@@ -88,6 +88,11 @@ def test_systems_that_wrote_the_same_have_nothing_to_rank(tmp_path):
     assert "the systems wrote the same on all 4 clips" in refused
 
 
+def test_controls_alone_have_nothing_to_rank(runs, tmp_path):
+    refused = refusal("paper", "rank", runs / "gold", "-o", tmp_path / "rank.html")
+    assert "only controls ('gold+thinker') in these runs; give runs of other systems" in refused
+
+
 def test_mean_ranks_are_over_people_then_clips_and_equal_systems_share_places(runs, cards, tmp_path):
     files = [save(tmp_path / "ana.jsonl", cards, BY_ANA), save(tmp_path / "ben.jsonl", cards, BY_BEN)]
     ranked = people_ranks.rank_cards(people_ranks.read_people(files, cards), cards)

@@ -12,8 +12,10 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.reducer.runs.conditions import SeriesRun, describe_series_run
 from speechiq.reducer.scores import norms
+from speechiq.reducer.scores.bootstrap import resample_raw
 from speechiq.reducer.scores.levels import LEVELS
-from speechiq.reducer.scores.suites import ScoringOptions, find_suites
+from speechiq.reducer.scores.score_matrix import align
+from speechiq.reducer.scores.suites import ScoringOptions, find_suites, read_systems
 from speechiq.reducer.stats.bootstrap import Resampled
 from speechiq.reducer.stats.estimate import plain
 from speechiq.reducer.studies.result import StudyResult
@@ -66,6 +68,16 @@ def test_a_curve_goes_from_clean_audio_to_the_severest_strength(robustness):
     )
     assert points[0].loss.value == 0 and points[-1].loss.value == pytest.approx(100 * 0.75 * mean)
     assert all(point.score.low < point.score.value < point.score.high for point in points)
+
+
+def test_scores_of_levels_have_the_intervals_of_other_tables(robustness, tmp_path):
+    systems = read_systems([write_study(tmp_path, strengths=())])
+    names, bars = [system.name for system in systems], resample_raw(align(systems), draws=200)
+    for level in ("remember", "apply"):
+        # Error rates are negative in raw scores.
+        ends = sorted(100 * abs(end[names.index("fragile")]) for end in bars.intervals[level])
+        score = curve(robustness, level, "fragile").points[0].score
+        assert [score.low, score.high] == pytest.approx(ends)
 
 
 def test_losses_are_paired_by_clip(robustness):

@@ -153,12 +153,13 @@ def test_too_few_sizes_are_refused(tmp_path, runs):
     [
         (["--by", "parameter"], "--by parameter: no size; did you mean parameters"),
         (["--by", "training_flops"], "no system declares it; add the column training_flops"),
-        (["--sizes", "nowhere.csv"], "nowhere.csv"),
+        (["--sizes", "nowhere.csv"], "nowhere.csv': no such file; correct the path"),
         (["--weights", "magic"], "unknown rule of level weights"),
     ],
 )
 def test_the_command_refuses(runs, options, message):
-    assert message in refusal("study", "size", str(runs), *options)
+    refused = refusal("study", "size", str(runs), *options)
+    assert message in refused and "siq data" not in refused
 
 
 def test_the_command_writes_every_format(tmp_path, runs):

@@ -14,9 +14,8 @@ function csvCell(value) {
 
 const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 
-/** The names of a table's columns, with their units. */
-const headOf = (table) => [...table.tHead.rows[0].cells].filter((head) => !head.hidden).map((head) =>
-  [...head.querySelectorAll("button > *, :scope > span")].map((part) => part.textContent).join(", ") || head.textContent.trim());
+/** The names of a table's columns, with the units of the numbers that `valueIn` returns. */
+const headOf = (table) => [...table.tHead.rows[0].cells].filter((head) => !head.hidden).map((head) => head.dataset.heading ?? head.textContent.trim());
 
 /** The content of a cell: an unrounded number, a name, or a text; empty if it is not known. */
 function valueIn(cell) {

@@ -28,9 +28,9 @@ const numberCell = (text, ...below) => h("td", { className: "number", "data-sort
 const withMinus = (value, digits = 2) => fixed(value, digits).replace("-", "\u2212");
 const signed = (value) => (value > 0 ? "+" : "") + withMinus(value);
 
-/** A score over its interval. */
+/** A score over its interval, or a word instead of one. */
 function scoreCell(score) {
-  if (!score) return numberCell(NONE);
+  if (!Array.isArray(score)) return numberCell(score ?? NONE);
   const [value, low, high] = score;
   return numberCell(withMinus(value), low === null ? null : h("small", {}, `${withMinus(low, 1)} to ${withMinus(high, 1)}`));
 }
@@ -49,7 +49,8 @@ async function showPair([title, nameA, nameB]) {
   $("compare-tools").hidden = false;
   const [left, right] = [a, b].map((system) => board.systems.indexOf(system));
   const pairs = await Promise.all(board.categories.map(async (category) => pairOf(category, await loadRows(category), left, right)));
-  const siq = a.siq || b.siq ? [pairRow("Speech IQ", a.siq, b.siq, a.siq && b.siq && { value: a.siq[0] - b.siq[0] })] : [];
+  const haveSiq = [a, b].every(({ siq }) => Array.isArray(siq));
+  const siq = a.siq || b.siq ? [pairRow("Speech IQ", a.siq, b.siq, haveSiq && { value: a.siq[0] - b.siq[0] })] : [];
   $("compare-table").tBodies[0].replaceChildren(...siq, ...pairs.map(({ category, a, b, difference, counts }) => pairRow(`${category.title}, ${category.unit}`, a, b, difference, counts)));
   $("compare-items").replaceChildren(...pairs.filter(({ items }) => items.length).map((pair) => differentItems(board, pair)));
 }
@@ -112,7 +113,7 @@ function differenceOf(both) {
 function pairOf(category, { items, values, clusters }, left, right) {
   const both = items.map((item, i) => ({ item, cluster: clusters[i], a: values[left][i], b: values[right][i] })).filter(({ a, b }) => a !== null && b !== null);
   for (const one of both) one.gain = category.lower ? one.b - one.a : one.a - one.b;
-  const counts = [1, -1, 0].map((side) => both.filter(({ gain }) => Math.sign(gain) === side).length);
+  const counts = both.length ? [1, -1, 0].map((side) => both.filter(({ gain }) => Math.sign(gain) === side).length) : undefined;
   const different = both.filter(({ gain }) => gain).sort((one, other) => Math.abs(other.gain) - Math.abs(one.gain));
   const difference = both.length ? differenceOf(both) : null;
   return { category, a: category.scores[left], b: category.scores[right], difference, counts, items: different.slice(0, DIFFERENT) };

@@ -345,7 +345,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "a part of the task": (put("tasks", 1, "docs", value=[14, 800]), "14 rows, and 14 of 800 docs"),
     "an unknown number of docs": (put("tasks", 1, "docs", value=None), "14 rows, and an unknown number of docs"),
     "texts that are not said": (put("tasks", 1, "rows", "texts", value=False), AGAIN),
-    "another count": (put("tasks", 1, "rows", "count", value=1400), AGAIN),
+    "another count": (put("tasks", 1, "rows", "count", value=1400), "1400 rows, and 14 of 14 docs were run"),
     # Files.
     "not gzip": (packed(lambda data: b"{}"), "cannot be read as gzip"),
     "cut gzip": (packed(lambda data: data[:-9]), "cannot be read as gzip"),

@@ -16,11 +16,12 @@ from speechiq.reducer.output.published.folder import list_below, read_folder, re
 from speechiq.reducer.output.published.record import unpack_rows
 from tests.commands import as_json, refusal, siq
 from tests.records import edit_rows
-from tests.reducer.conftest import levels, write_run
+from tests.reducer.conftest import change_results, levels, write_run
 
 SKILLS = {"best": 0.9, "middle": 0.5, "worst": 0.1}
 LEVELS = ("remember", "understand", "apply")
 METADATA = {level: {"content_sha256": "0" * 64, "token": "secret"} for level in LEVELS}
+WHOLE = {"n-samples": {f"demo_{place}": {"original": n, "effective": n} for place, n in enumerate((6, 6, 18))}}
 COLUMNS = {level: {"repetition": math.nan} for level in LEVELS}
 DECLARATION = """
 all: {contamination: none known, interests: none}
@@ -32,7 +33,7 @@ systems: {best: {openness: weights, parameters: 0.5, withdrawn: {apply: wrong pr
 def runs(tmp_path: Path) -> Path:
     for name, skill in SKILLS.items():
         scores = levels(skill, clips=6)
-        write_run(tmp_path / "runs" / name, scores, system=name, metadata=METADATA, columns=COLUMNS)
+        write_run(tmp_path / "runs" / name, scores, system=name, metadata=METADATA, columns=COLUMNS, **WHOLE)
     siq("score", tmp_path / "runs", "--save-norms", tmp_path / "draft.json", "--bootstrap", 0)
     siq("publish", "norms", tmp_path / "draft.json", "-o", tmp_path / "mine@1.json", "--example")
     (tmp_path / "declaration.yaml").write_text(DECLARATION)
@@ -102,9 +103,16 @@ def test_a_declaration_can_be_changed_and_nothing_else(runs):
     changed = contents(publish(runs))
     assert {name for name in first if first[name] != changed[name]} == {name for name in first if "result" in name}
     assert read_folder(runs.parent / "results")[0].result.declaration.contamination == "the test set"
-    write_run(runs / "best", levels(0.8, clips=6), system="best", metadata=METADATA, columns=COLUMNS)
+    write_run(runs / "best", levels(0.8, clips=6), system="best", metadata=METADATA, columns=COLUMNS, **WHOLE)
     line = refusal("publish", "runs", runs, "-o", runs.parent / "results", "--norms", runs.parent / "mine@1.json")
     assert "has other content than this result" in line and contents(runs.parent / "results") == changed
+
+
+def test_a_system_is_added_with_the_declaration_of_those_before_it(runs):
+    arguments = ("-o", runs.parent / "results", "--norms", runs.parent / "mine@1.json")
+    siq("publish", "runs", runs / "best", *arguments)
+    siq("publish", "runs", runs / "middle", *arguments)
+    assert [each.result.system for each in read_folder(runs.parent / "results")] == ["best", "middle"]
 
 
 def test_a_row_whose_audio_is_a_text_is_published_without_it(runs):
@@ -133,6 +141,20 @@ def edit_norms(runs: Path) -> None:
     path.write_text(path.read_text().replace('"example": true', '"example": false'))
 
 
+def limit(runs: Path) -> None:
+    change_results(
+        next(runs.glob("best/results_*")), lambda content: content["n-samples"]["demo_0"].update(original=14)
+    )
+
+
+def limit_unknown(runs: Path) -> None:
+    change_results(next(runs.glob("best/results_*")), lambda content: content.pop("n-samples") and None)
+
+
+def mark(runs: Path) -> None:
+    write_run(runs / "middle", levels(0.9, clips=6), system="a<b>", metadata=METADATA, columns=COLUMNS, **WHOLE)
+
+
 def publish_others(runs: Path) -> None:
     file = next(publish(runs).glob("best*/*/result.json"))
     file.write_text(file.read_text().replace("none known", "known"))
@@ -153,8 +175,15 @@ BAD = {
     "an edited result": (publish_others, "has other content than this result"),
     "a declaration of no system": (
         declare("systems: {bset: {}}"),
-        "no system 'bset' in these runs; did you mean best?",
+        "no system 'bset' in these runs or results; did you mean best? correct its name",
     ),
+    "something withdrawn that is no category": (
+        declare(DECLARATION.replace("apply", "siq")),
+        "withdrawn 'siq': not a category of the result; known are remember, understand, apply",
+    ),
+    "a part of a task": (limit, "task 'demo_0': 6 rows, and 6 of 14 docs were run; publish a run of the whole task"),
+    "no number of docs": (limit_unknown, "task 'demo_0': 6 rows, and an unknown number of docs were run"),
+    "a name with markup": (mark, "name 'a<b>': characters that no name needs; write letters and digits"),
     "an unknown key": (declare("all: {size: 3}"), "not a declaration (Object contains unknown field `size`)"),
     "a declaration that is no YAML": (declare("{"), "not a declaration"),
 }

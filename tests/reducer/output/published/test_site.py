@@ -146,6 +146,8 @@ def read_rates(results: Path, name: str) -> list[float]:
 
 def test_two_systems_are_compared_by_keyboard(visit, results):
     here = visit("compare.html")
+    # A key that is pressed while the menus are filled would get lost.
+    here.tab.locator("#compare-table tbody th").first.wait_for()
     here.tab.locator("#compare-b").focus()
     here.tab.keyboard.type("gold")
     here.tab.wait_for_function("() => document.querySelector('#compare-b').value.startsWith('gold')")
@@ -174,6 +176,18 @@ def test_two_systems_are_compared_by_keyboard(visit, results):
     here.tab.wait_for_function("() => document.querySelector('#compare-a').value.startsWith('gold')")
     here.tab.locator("#compare-items a").first.click()
     here.tab.locator(".detail").wait_for()
+
+
+def test_a_withdrawn_score_is_compared_as_such(visit):
+    here = visit("compare.html")
+    here.open("#compare/" + "/".join(quote(part, safe="") for part in (BOARD, BASE, HOSTILE)))
+    row = here.tab.locator("#compare-table tr", has_text="Apply")
+    row.wait_for()
+    assert row.locator("td").all_inner_texts()[1:] == ["withdrawn", "—", "", "", ""]
+    siq = here.tab.locator("#compare-table tr", has_text="Speech IQ").locator("td").all_inner_texts()
+    assert siq[1:3] == ["withdrawn", "—"]
+    remember = here.tab.locator("#compare-table tr", has_text="Remember").locator("td").all_inner_texts()
+    assert sum(map(int, remember[3:])) == 14
 
 
 def test_the_rows_of_a_clip_are_shown_as_text(visit):
