@@ -166,6 +166,12 @@ def test_a_limit_of_nothing_is_wrong_usage(instant, tmp_path):
     assert limited.exit_code == 2 and "--limit" in limited.stderr
 
 
+def test_spaces_around_names_and_options_mean_nothing(instant, tmp_path):
+    succeeding("good ", "fair, dtype=bfloat16", "--tasks", "siq_demo_apply, siq_demo_distance", "-o", tmp_path)
+    assert instant == ["good", "fair,dtype=bfloat16"]
+    assert read_evaluation(tmp_path).runs[0].settings["tasks"] == ["siq_demo_apply", "siq_demo_distance"]
+
+
 def test_without_a_folder_the_tasks_name_one(instant, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "wrote runs/siq_demo/report.html" in succeeding("good").stderr
