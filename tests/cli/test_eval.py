@@ -27,6 +27,7 @@ from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
 from tests.commands import call, refusal, succeed
 from tests.reducer.conftest import levels
+from tests.siq_tasks.questions.server import completion, serving
 from tests.warm import run_warm, siq
 
 succeeding = partial(succeed, "eval")
@@ -302,6 +303,13 @@ def test_controls_run_from_end_to_end(tiny_cascade, tmp_path):
     assert len(list(tmp_path.glob("logs/*.log"))) == 2
     asked = [_clips_of(tmp_path / "letter__B", level) for level in levels(0.5)]
     assert len(asked[0]) == 2 and asked == [asked[0]] * 3, "all levels have the same clips"
+
+
+def test_what_a_run_warns_of_is_said_below_it(endpoint_key, tmp_path):
+    command = ["--tasks", "siq_demo_remember", "--limit", 1, "-o", tmp_path]
+    with serving(lambda *_: (200, {}, completion("So it", "length"))) as server:
+        done = succeeding(f"openai:ear,base_url={server.url}", *command)
+    assert f"{server.url}: openai:ear transcribing: 1 of 1 replies ended at the token limit\n" in done.stderr
 
 
 def _clips_of(folder, level):
