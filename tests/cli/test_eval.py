@@ -305,11 +305,17 @@ def test_controls_run_from_end_to_end(tiny_cascade, tmp_path):
     assert len(asked[0]) == 2 and asked == [asked[0]] * 3, "all levels have the same clips"
 
 
-def test_what_a_run_warns_of_is_said_below_it(endpoint_key, tmp_path):
+def test_what_a_run_warns_of_is_said_below_it(endpoint_key, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
     command = ["--tasks", "siq_demo_remember", "--limit", 1, "-o", tmp_path]
     with serving(lambda *_: (200, {}, completion("So it", "length"))) as server:
         done = succeeding(f"openai:ear,base_url={server.url}", *command)
+        again = succeeding(f"openai:ear,base_url={server.url}", *command, "--force")
+        assert len(server.requests) == 1, "the second run has its transcript from the response cache"
     assert f"{server.url}: openai:ear transcribing: 1 of 1 replies ended at the token limit\n" in done.stderr
+    for printed in (done.stdout, again.stdout):
+        cut = "1 of 1 transcripts of openai:ear end at the endpoint's own token limit; raise it there"
+        assert cut in " ".join(printed.split()) and "max_gen_toks" not in printed
 
 
 def _clips_of(folder, level):
