@@ -136,6 +136,7 @@ def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_pat
         (["pretrained=demo"], "SYSTEM 'pretrained=demo': begins with no spec"),
         (["letter:B", "--tasks", "siq_dmo"], "--tasks siq_dmo: no such task; did you mean siq_demo?"),
         (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such demo model"),
+        (["demo:SmolLM2"], "demo:SmolLM2: no such demo model; did you mean demo:SmolLM2-135M-Instruct? known are"),
         (["letter:B", "./nowhere+org/model"], "./nowhere: no folder with a config.json is there"),
         (["letter:B", "faster-whispr:x+hf:y"], "no engine 'faster-whispr' for the asr stage; did you mean faster-whis"),
         (["good,likelihood"], "'likelihood' is not an option; write OPTION=VALUE"),

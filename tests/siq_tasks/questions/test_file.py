@@ -98,7 +98,7 @@ def test_questions_by_hand_need_neither_all_keys_nor_a_letter(tmp_path, name, co
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("id,question,A,B,C,answer\na,Who?,x,y,z,x\n", "no column 'D'; it has id, question, A, B, C, answer"),
+        ("id,question,A,B,C,answer\na,Who?,x,y,z,x\n", "no column 'D'; it has id, .*, answer; rename a column$"),
         ("id,question,A,B,C,D,answer\na,Who?,x,y,z,,x\n", "line 2: option '' is not a text; correct or delete"),
         (
             "id,question,A,B,C,D,answer\na,Which?,B,C,D,A,b\n",
