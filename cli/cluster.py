@@ -25,6 +25,7 @@ from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_plan, read_shard, read_stages
 from speechiq.cli.evaluation.command import STOPPED
 from speechiq.cli.evaluation.record import describe_shards, record_shards
+from speechiq.cli.options import tidy_system
 from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import name_stage
 from speechiq.core.console import ERROR, NOTE, count_of, printable, say, show
@@ -324,6 +325,7 @@ def read_plan(file: Path) -> PlanFile:
     try:
         read_shard(f"1/{plan.shards}", None)
         read_stages(plan.stages)
+        plan = msgspec.structs.replace(plan, systems=tuple(map(tidy_system, plan.systems)))
         check_form(plan.systems)
         for condition in plan.conditions:
             check_plan(plan.under(condition), None, allow_mismatch=False)

@@ -106,6 +106,15 @@ def split_names(names: str | None) -> list[str]:
     return [] if names is None else [name.strip() for name in names.split(",")]
 
 
+def tidy_system(system: str) -> str:
+    """Return a system without the spaces around its spec and its options.
+
+    >>> tidy_system("openai:m, base_url=http://127.0.0.1:8000/v1 ")
+    'openai:m,base_url=http://127.0.0.1:8000/v1'
+    """
+    return ",".join(split_names(system))
+
+
 def read_pairs(option: str, items: Iterable[str]) -> dict[str, str]:
     """Return the texts of an option such as `--metadata` by their keys; refuse what is not one, or is given twice."""
     given: dict[str, str] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import io
 import json
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -68,6 +69,12 @@ def say(line: str) -> None:
 def say_error(line: str) -> None:
     """Print the one line of an error on stderr; `ERROR` finds it in a log."""
     print(f"{ERROR}{printable(line)}", file=sys.stderr)
+
+
+def log_with_names() -> None:
+    """Log with level and module, by which `siq eval` finds warnings of speechiq in a log; lm-eval formats its own."""
+    form = "%(asctime)s %(levelname)-8s [%(name)s:%(lineno)d] %(message)s"
+    logging.basicConfig(format=form, datefmt="%Y-%m-%d:%H:%M:%S")
 
 
 def count_of(number: int, noun: str) -> str:

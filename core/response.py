@@ -47,6 +47,7 @@ class Response:
         hypotheses: The n-best list of a recognizer, best first; empty if it gave one text only.
         provenance: How a corrector's text became the transcript (a key of `CORRECTIONS`); empty without a corrector.
         latency: Its times, if they were asked for; None for what comes from the response cache.
+        at_limit: Whether a transcript ended at the limit of its tokens, as an endpoint says; see `CutText` for answers.
 
     >>> Response("so it goes on").cut([" on"]).text, Response("so it goes on").cut(" it").text
     ('so it goes', 'so')
@@ -58,6 +59,7 @@ class Response:
     hypotheses: tuple[str, ...] = ()
     provenance: str = ""
     latency: Latency | None = None
+    at_limit: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", replace_halves(self.text))

@@ -8,20 +8,29 @@ from difflib import get_close_matches
 
 #: How similar two names must be for one to be suggested for the other (`difflib` ratio).
 SIMILAR = 0.6
+#: Letters of a beginning that is enough to suggest the name which it begins.
+BEGINNING = 3
 
 
 def find_nearest(name: str, known: Iterable[str], similar: float = SIMILAR) -> str | None:
     """Return the known name that is closest to what a user wrote, without regard to capitals; None if none is close.
 
-    `similar` is the least similarity, from 0 to 1.
+    The shortest name that begins with what was written is the closest. A single letter is near to itself alone.
+    `similar` is the least similarity of other names, from 0 to 1.
 
     >>> find_nearest("whisper-bse", ["whisper-base", "whisper-tiny.en"])
     'whisper-base'
-    >>> find_nearest("earnings", ["demo"]) is None
-    True
+    >>> find_nearest("smollm2", ["distillmos", "SmolLM2-135M-Instruct"])
+    'SmolLM2-135M-Instruct'
+    >>> find_nearest("earnings", ["demo"]), find_nearest("D", ["id"])
+    (None, None)
     """
     names = {each.lower(): each for each in known}
-    return next((names[found] for found in get_close_matches(name.lower(), names, 1, similar)), None)
+    text = name.lower()
+    begun = [each for each in names if each.startswith(text)] if len(text) >= BEGINNING else []
+    close = get_close_matches(text, names, 1, 1.0 if len(text) == 1 else similar)
+    found = min(begun, key=len) if begun else next(iter(close), None)
+    return None if found is None else names[found]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 #: and tokens that endpoints charge the system for (`prompt_tokens`, `completion_tokens`).
 usage: Counter[str] = Counter()
 #: Answers in the system's own words (`written`), those from the response cache included, and those among them that
-#: ended at the limit of their tokens (`at_limit`).
+#: ended at the limit of their tokens (`at_limit`); likewise `transcripts` and `transcripts_at_limit`.
 replies: Counter[str] = Counter()
 #: Kind of work (`transcribing`, ...) -> seconds of audio, and seconds of work on them, without loading of models.
 audio_seconds: Counter[str] = Counter()

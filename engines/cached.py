@@ -7,7 +7,7 @@ continuations, the generation settings, and one seed per answer.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, NamedTuple, NotRequired, TypedDict, TypeVar, cast
 
 from msgspec import Struct
 
@@ -24,11 +24,12 @@ AnyEngine = TypeVar("AnyEngine", bound=Engine)
 
 
 class _Details(TypedDict):
-    """Define the fields of a transcript row next to its text: `coverage`, `hypotheses`, `provenance` of `Response`."""
+    """Define the fields of a transcript row next to its text: those of `Response`; `correction` is `provenance`."""
 
     coverage: float
     hypotheses: list[str]
     correction: str
+    at_limit: NotRequired[bool]
 
 
 class _StoredClip(Struct):
@@ -92,12 +93,15 @@ def _read_reply(row: Any) -> Response:
 
 def _store_transcript(response: Response) -> tuple[str, _Details]:
     details = _Details(coverage=response.coverage, hypotheses=list(response.hypotheses), correction=response.provenance)
+    if response.at_limit:
+        details["at_limit"] = True
     return response.text, details
 
 
 def _read_transcript(row: Any) -> Response:
     text, details = row
-    return Response(text, None, details["coverage"], tuple(details["hypotheses"]), details["correction"])
+    hypotheses, at_limit = tuple(details["hypotheses"]), details.get("at_limit", False)
+    return Response(text, None, details["coverage"], hypotheses, details["correction"], at_limit=at_limit)
 
 
 def _store_answers(texts: Sequence[str]) -> dict[str, Any]:

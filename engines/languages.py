@@ -7,8 +7,9 @@ from typing import Any, NoReturn
 
 import regex
 
+from speechiq.core.console import list_some
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.suggestions import find_nearest
+from speechiq.core.suggestions import did_you_mean, find_nearest
 from speechiq.engines._transformers import whisper_language_codes
 
 #: Key of metadata with the language of a data set, and the field of its docs that has it.
@@ -55,6 +56,8 @@ _OWN_NAMES = {
     "日本語": "ja",
     "한국어": "ko",
 }
+#: Languages that the error about an unknown one lists.
+_MOST_LISTED = 12
 #: How similar a known name or code must be to be suggested (`difflib` ratio).
 _SIMILAR = 0.7
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
@@ -113,7 +116,10 @@ def _find_near(text: str) -> str | None:
 
 def refuse_language(language: str, name: str, known: Sequence[str]) -> NoReturn:
     """Refuse the option `asr_language` of a recognizer that does not know it; `name` is the recognizer in the error."""
-    raise SpeechIQError(f"asr_language={language}", f"unknown to {name}", f"it knows {', '.join(known[:12])}")
+    meant = _find_near(language)
+    near = f"did you mean {meant}? " if meant in known else did_you_mean(language, known)
+    fix = f"{near}it knows {list_some(known, _MOST_LISTED)}"
+    raise SpeechIQError(f"asr_language={language}", f"unknown to {name}", fix)
 
 
 def list_alike(code: str) -> tuple[str, ...]:

@@ -111,9 +111,9 @@ def guard_tasks(evaluate: Callable) -> Callable:
 
 
 def _check_tasks(suite: Mapping[str, Any], others: bool, lm: LM, options: Mapping[str, Any]) -> None:
-    from speechiq.siq_tasks.settings import refuse_unread
+    from speechiq.siq_tasks.settings import refuse_unread, user_metadata
 
-    refuse_unread([task.metadata_keys for task in suite.values()], others)
+    refuse_unread(user_metadata.get() or {}, [task.metadata_keys for task in suite.values()], others)
     if options.get("cache_requests"):
         raise SpeechIQError(
             "--cache_requests",
@@ -184,7 +184,7 @@ def choose_tasks(names: Any) -> Any:
 
     metadata = user_metadata.get() or {}
     if metadata:
-        refuse_unread(list_keys(names), others=False)
+        refuse_unread(metadata, list_keys(names))
     tasks, left_out = _leave_out_apply(names, metadata)
     if left_out and is_first_process():
         say(

@@ -10,6 +10,8 @@ from speechiq.harness_patch.plan import Plan, has_task_files
 from speechiq.harness_patch.systems.answering import TRANSCRIBE
 from speechiq.harness_patch.work import open_evaluation
 from speechiq.siq_tasks.questions.exam import Asked, Exam, build_exam
+from speechiq.siq_tasks.settings import refuse_unread, user_metadata
+from speechiq.siq_tasks.task import SpeechTask
 
 
 def open_exam(plan: Plan) -> Exam:
@@ -22,6 +24,8 @@ def open_exam(plan: Plan) -> Exam:
         _lm_eval.guard_code(foreign_code)
     asked: list[Asked] = []
     with open_evaluation(plan.change(systems=())) as (evaluation, _):
+        speech = [task for task in evaluation.tasks.values() if isinstance(task, SpeechTask)]
+        refuse_unread(user_metadata.get() or {}, [task.metadata_keys for task in speech])
         for name, task in evaluation.tasks.items():
             docs = evaluation.docs[name]
             for place in evaluation.samples.get(name, range(len(docs))):

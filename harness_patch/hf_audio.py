@@ -22,7 +22,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.folders import store_folder, use_store
 from speechiq.core.prompt import Scored
 from speechiq.core.response import CarryingText, Response
-from speechiq.core.usage import WorkDone, since, snapshot, total
+from speechiq.core.usage import WorkDone, replies, since, snapshot, total
 from speechiq.engines.base import BatchSize
 from speechiq.engines.options import only_given
 from speechiq.harness_patch.evaluation import SpeechModel
@@ -272,6 +272,8 @@ class HFAudio(SpeechModel, LM):
 def _respond(system: SpeechSystem, jobs: list[Job]) -> list[list[Response]]:
     to_transcribe = [i for i, job in enumerate(jobs) if job.question.purpose == TRANSCRIBE]
     transcripts = system.transcribe([jobs[i].question.prompt for i in to_transcribe])
+    replies["transcripts"] += len(transcripts)
+    replies["transcripts_at_limit"] += sum(transcript.at_limit for transcript in transcripts)
     answers = {i: [transcript] for i, transcript in zip(to_transcribe, transcripts, strict=True)}
     for n, questions in group_questions(jobs).items():
         answers.update(zip(questions, system.answer(list(questions.values()), n), strict=True))

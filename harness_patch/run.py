@@ -4,6 +4,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 
+from speechiq.core.console import log_with_names
 from speechiq.core.errors import print_in_one_line
 from speechiq.harness_patch import _lm_eval, foreign_code, plugins
 
@@ -32,6 +33,7 @@ speech systems (speechiq):
 def main(arguments: Sequence[str]) -> None:
     """Run the command line of lm-eval, with help about speech systems, and without messages of git."""
     print_in_one_line()
+    log_with_names()
     plugins.install()
     foreign_code.refuse_if_asked()
     _lm_eval.ask_git_quietly()

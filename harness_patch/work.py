@@ -29,6 +29,7 @@ from speechiq.core.cache.stage_cache import (
     limited_to,
     stop_after_batch,
 )
+from speechiq.core.console import log_with_names
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.suggestions import did_you_mean
@@ -312,6 +313,7 @@ def main(arguments: Sequence[str]) -> None:
     print_in_one_line()
     if what == "fill":
         stop_after_batch()
+    log_with_names()
     plugins.install()
     foreign_code.refuse_if_asked()
     if what == "count":

@@ -218,21 +218,24 @@ def list_keys(names: Sequence[str]) -> list[frozenset[str] | None]:
     tasks = {task for name in names for task in groups.get(name, [name])}
     if not tasks <= known.keys():
         return []
-    keys = []
-    for task in (known[name] for name in sorted(tasks)):
-        module, _, name = task["custom_dataset"].rpartition(".")
-        keys.append(keys_of(getattr(import_module(module), name), task["metadata"]))
-    return keys
+    return [read_keys(known[name]) for name in sorted(tasks)]
 
 
-def refuse_unread(known: Sequence[frozenset[str] | None], others: bool) -> None:
-    """Refuse given keys that no task of the run reads, and name the nearest known one.
+def read_keys(task: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the metadata keys that a task reads, from its YAML alone; see `keys_of`."""
+    module, _, name = task["custom_dataset"].rpartition(".")
+    return keys_of(getattr(import_module(module), name), task["metadata"])
+
+
+def refuse_unread(metadata: Mapping[str, Any], known: Sequence[frozenset[str] | None], others: bool = False) -> None:
+    """Refuse given keys that none of the tasks reads, and name the nearest known one.
 
     `known` are keys from `keys_of` for each of the suite's tasks; `others`, of other suites, may read other keys.
     """
     declared = [keys for keys in known if keys is not None]
     if known and not others and len(declared) == len(known):
-        refuse(user_metadata.get() or {}, frozenset[str]().union(*declared))
+        given = {key: value for key, value in metadata.items() if key != FILE}
+        refuse(given, frozenset[str]().union(*declared))
 
 
 def refuse(metadata: Mapping[str, Any], known: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -155,6 +156,11 @@ def croissant(
     from speechiq.siq_tasks.questions.check import describe_croissant
     from speechiq.siq_tasks.questions.file import read_questions
 
+    if not re.match(r"https?://[^/\s]", url):
+        raise SpeechIQError(f"--url {url}", "not an address", "give a page such as https://example.org/questions")
+    if output.parent.resolve() != file.parent.resolve():
+        fault = "not in the folder of the question file, to which it links by name"
+        raise SpeechIQError(f"--output {output}", fault, f"write {file.parent / output.name}")
     check_output(output, force, OWN_FILE)
     content = describe_croissant(file, read_questions(file), license, url)
     write_whole(output, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode(), OWN_FILE)

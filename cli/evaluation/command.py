@@ -36,6 +36,8 @@ from speechiq.cli.options import (
     complete_system,
     complete_tasks,
     output_option,
+    split_names,
+    tidy_system,
 )
 from speechiq.cli.scoring import NormsFile, choose_scale
 from speechiq.core.cache.stage_cache import Stopped
@@ -171,12 +173,12 @@ def evaluate(
     Each SYSTEM runs on the tasks; runs, scores and report are in the output folder. A system that is finished in the
     folder is not run again, and a stopped command goes on where it was.
     """
-    quartet = list_quartet(*architecture) if architecture else []
-    given = list_people(systems or ())
+    quartet = list_quartet(*map(tidy_system, architecture)) if architecture else []
+    given = list_people([tidy_system(system) for system in systems or ()])
     given += [system for system in quartet if system not in given]
     if not given:
         raise SpeechIQError("SYSTEM", "none is named", "name systems, or give --architecture MODEL LLM ASR")
-    names_of_tasks = tuple(name for listed in tasks for name in listed.split(",") if name)
+    names_of_tasks = tuple(name for listed in tasks for name in split_names(listed) if name)
     output = output or default_output(names_of_tasks)
     plan = Plan(
         systems=tuple(given),
@@ -249,7 +251,7 @@ def list_quartet(audio_model: str, llm: str, recognizer: str) -> list[str]:
 
 def _read_stage(text: str) -> list[str]:
     """Return a stage and its options; refuse a whole cascade."""
-    stage, *options = text.split(",")
+    stage, *options = split_names(text)
     if "+" in stage or not stage:
         fault = "not one stage" if stage else "begins with no stage"
         raise SpeechIQError(f"--architecture {text!r}", fault, "give MODEL LLM ASR, each [ENGINE:]MODEL")

@@ -13,7 +13,7 @@ from msgspec import Meta
 from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import SAMPLING_RATE, Clip
 from speechiq.core.endpoint.client import Refusal
-from speechiq.core.endpoint.replies import CONTENT_FILTER, Choice, NoAnswer
+from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, audio_seconds
 from speechiq.core.response import Response
@@ -77,11 +77,13 @@ class AudioEndpoint(ChatEndpoint[Prompt], AudioEngine):
 
     def _transcribe_clip(self, prompt: Prompt) -> Response:
         texts: list[str] = []
+        at_limit = False
         for wav in self.remote.encode(prompt.clip, "WAV"):
             parts = [[wav] if isinstance(part, Clip) else part for part in prompt.content]
             choices = self._complete(self._content(parts), {}, partial(offer_temperature, {}))
             texts.append(choices[0].text.strip())
-        return Response(" ".join(texts).strip(), coverage=self.remote.coverage)
+            at_limit |= choices[0].end == LENGTH
+        return Response(" ".join(texts).strip(), coverage=self.remote.coverage, at_limit=at_limit)
 
     def _message(self, prompt: Prompt) -> list[dict[str, Any]]:
         parts = [self.remote.encode(part, "WAV") if isinstance(part, Clip) else part for part in prompt.content]

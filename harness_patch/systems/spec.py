@@ -8,7 +8,7 @@ from speechiq.core.checkpoints.names import DEMO, ON_DISK, resolve
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, is_file, is_folder
 from speechiq.core.files.tables import is_table
-from speechiq.core.suggestions import suggest
+from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.options import pick_prefixed
 from speechiq.engines.registry import list_backends
 from speechiq.harness_patch._lm_eval import list_model_types
@@ -131,10 +131,12 @@ def _parse_stage(role: str, part: str, spec: str) -> Stage:
         raise SpeechIQError(f"system {spec}", f"{part} is an engine without a model", f"write {known[part].example}")
     if engine not in known and not (KINDS[role] == "text" and engine in list_model_types()):
         more = ", and any model type of lm-eval" if KINDS[role] == "text" else ""
+        alone = {*recognizers, *WITHOUT_STAGES} if role == "audio" else set()
+        near = did_you_mean(engine, sorted({*known, *alone}))
         raise SpeechIQError(
             f"system {spec}",
             f"no engine {engine!r} for the {role} stage",
-            f"{suggest(engine, sorted(known))}{more} (a hub id or folder alone means hf)",
+            f"{near}known are {', '.join(sorted(known))}{more} (a hub id or folder alone means hf)",
         )
     return Stage(role, engine, model)
 

@@ -51,9 +51,12 @@ class _Config(msgspec.Struct):
     siq: _Recorded = msgspec.field(default_factory=_Recorded)
 
 
-class _Task(msgspec.Struct):
+class TaskConfig(msgspec.Struct):
+    """Hold the part of a task's configuration that is read."""
+
     metadata: Any = None
     generation_kwargs: Any = None
+    filter_list: Any = None
 
 
 class Results(msgspec.Struct):
@@ -63,7 +66,7 @@ class Results(msgspec.Struct):
     """
 
     date: Annotated[float, msgspec.Meta(ge=0, lt=YEAR_10000)]
-    configs: dict[str, _Task]
+    configs: dict[str, TaskConfig]
     config: _Config = msgspec.field(default_factory=_Config)
     model_name: Any = None
     lm_eval_version: Any = None
@@ -199,7 +202,7 @@ def name_under(system: str, metadata: Mapping[str, Any]) -> str:
     return system + under + (f" [{LISTEN}={printable(str(variant))}]" if variant else "")
 
 
-def _can_be_scored(task: _Task) -> bool:
+def _can_be_scored(task: TaskConfig) -> bool:
     """Return whether the metadata of a task has a measure."""
     return isinstance(task.metadata, dict) and "measure" in task.metadata
 

@@ -18,7 +18,7 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.results_file import Results, TaskRun
+from speechiq.reducer.runs.results_file import Results, TaskConfig, TaskRun
 
 HIDDEN = "***"
 #: Larger numbers of parameters are mistakes of a file.
@@ -27,6 +27,8 @@ MOST_PARAMETERS = 10**18
 LONGER = 4
 #: Tokens of a reply if no task says how many.
 USUAL = 256
+#: What an endpoint wrote down, as `CutReplies.kind` and as the name of a count.
+TRANSCRIPTS = "transcripts"
 #: The column of a table that names a system.
 SYSTEM = "system"
 #: Columns of prices: of a million tokens read and written, and of an hour of work.
@@ -140,16 +142,20 @@ class MeasuredSpeed(NamedTuple):
 
 
 class CutReplies(NamedTuple):
-    """Hold how many of the replies of one run ended at the limit of their tokens.
+    """Hold how many of the replies, or of the transcripts, of one run ended at the limit of their tokens.
 
     Attributes:
-        limits: Most tokens of a reply, of each task that has another limit.
+        replies: Their number.
+        limits: Most tokens of a reply, of each task that has another limit; empty for transcripts, whose limit is the
+            endpoint's own.
+        kind: `replies` or `transcripts`.
     """
 
     system: str
     replies: int
     at_limit: int
     limits: tuple[int, ...]
+    kind: str = "replies"
 
     def describe(self) -> str:
         """Return the counts in words, with what to do.
@@ -158,6 +164,11 @@ class CutReplies(NamedTuple):
         '12 of 40 replies of openai:m end at the limit of 64 or 256 tokens; raise it with --gen_kwargs \
 max_gen_toks=1024'
         """
+        if self.kind == TRANSCRIPTS:
+            return (
+                f"{self.at_limit} of {self.replies} transcripts of {printable(self.system)} end at the endpoint's own "
+                "token limit; raise it there, or send the clips in parts with max_audio_s"
+            )
         limit = f"limit of {' or '.join(map(str, self.limits))} tokens" if self.limits else "token limit"
         longer = LONGER * max(self.limits, default=USUAL)
         return (
@@ -167,16 +178,24 @@ max_gen_toks=1024'
 
 
 def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
-    """Return the runs of some tasks with replies that ended at the limit of their tokens."""
+    """Return the runs of some tasks with replies or transcripts that ended at the limit of their tokens."""
     found = []
     for _, system, content in _list_runs(tasks):
         counts = _read_counts(content.config.siq.replies)
-        settings = [config.generation_kwargs for config in content.configs.values()]
+        settings = [config.generation_kwargs for config in content.configs.values() if not _is_transcribed(config)]
         given = [each.get("max_gen_toks") for each in settings if isinstance(each, dict)]
         limits = sorted({limit for limit in given if isinstance(limit, int)})
         if at_limit := counts.get("at_limit", 0):
             found.append(CutReplies(system, counts.get("written", at_limit), at_limit, tuple(limits)))
+        if at_limit := counts.get("transcripts_at_limit", 0):
+            found.append(CutReplies(system, counts.get(TRANSCRIPTS, at_limit), at_limit, (), TRANSCRIPTS))
     return found
+
+
+def _is_transcribed(config: TaskConfig) -> bool:
+    """Tell if a task wants transcripts, to which its own limit of tokens does not apply; see `_transcript.yaml`."""
+    filters = config.filter_list if isinstance(config.filter_list, list) else []
+    return any(isinstance(each, dict) and each.get("name") == "transcript" for each in filters)
 
 
 def read_parameters(tasks: Iterable[TaskRun]) -> dict[str, int]:

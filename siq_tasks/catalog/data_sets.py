@@ -20,6 +20,7 @@ from speechiq.siq_tasks.loaders.question_columns import Columns
 from speechiq.siq_tasks.loaders.row_choice import QUESTIONS
 from speechiq.siq_tasks.loaders.rows import open_rows, read_source
 from speechiq.siq_tasks.questions.file import PER_CLIP, find_questions, place_of, read_questions
+from speechiq.siq_tasks.settings import expand_sets, for_dataset, read_keys, refuse_unread
 
 #: Loaders that a task may name; no other code that a task folder names is imported.
 LOADERS = (
@@ -61,8 +62,10 @@ def check_task(file: Path, task: dict[str, Any] | None = None) -> dict[str, Any]
 def list_clips(dataset: str, /, **given: Any) -> list[dict[str, Any]]:
     """Return the clips of a data set's tasks: `id`, `text` and the items of a clip; metadata such as `subset` count."""
     _, task = read_one_task(dataset)
+    refuse_unread(given, [read_keys(task)])
+    about = expand_sets(task["metadata"] | given)
     loader = import_module(task["custom_dataset"].rpartition(".")[0])
-    clips: list[dict[str, Any]] = loader.list_clips(**task["metadata"] | given)
+    clips: list[dict[str, Any]] = loader.list_clips(**for_dataset(about, about["dataset"]))
     return clips
 
 

@@ -143,7 +143,8 @@ def list_contents(folder: Path) -> Contents:
 def check_archive(output: Path, force: bool) -> None:
     """Refuse an output without the ending of an archive, one that exists, and one that cannot be written."""
     if output.suffix.lower() != ENDING:
-        raise SpeechIQError(f"--output {output}", f"does not end with {ENDING}", f"write {output.stem}{ENDING}")
+        named = output.with_name(output.stem.removesuffix(".tar") + ENDING)
+        raise SpeechIQError(f"--output {output}", f"does not end with {ENDING}", f"write {named}")
     check_output(output, force, OWN_FILE)
 
 

@@ -21,7 +21,7 @@ from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_ta
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.clips import check_table, list_warnings
 from speechiq.siq_tasks.loaders.rows import RowSource, read_source
-from speechiq.siq_tasks.settings import expand_sets, for_dataset
+from speechiq.siq_tasks.settings import expand_sets, for_dataset, read_keys, refuse_unread
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -62,7 +62,9 @@ def _list_sources(
     """Yield metadata, source and columns that are read of each task; the source is None for clips in the package."""
     names = [task.name for task in find_tasks(name)]
     every = read_tasks() if names else {}
-    for task in [every[each] for each in names] or [read_one_task(name)[1]]:
+    tasks = [every[each] for each in names] or [read_one_task(name)[1]]
+    refuse_unread(settings, list(map(read_keys, tasks)))
+    for task in tasks:
         about = expand_sets({**task["metadata"], **settings})
         about = for_dataset(about, about["dataset"])
         loader = import_module(task["custom_dataset"].rpartition(".")[0])

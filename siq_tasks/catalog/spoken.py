@@ -34,14 +34,16 @@ def read_spoken_texts(path: Path) -> list[dict[str, Any]]:
     """Return the rows of the texts of a file, with their ids; refuse a text, an id or a column that cannot be used.
 
     It is a `.jsonl`, `.csv` or `.tsv` file with the column `text`, and optionally `id` and others, or any other file,
-    with a text per line. Ids are by default the positions, `00000` and so on.
+    with a text per line; its blank lines are left out. Ids are by default the positions of rows or lines, `00000` and
+    so on.
     """
-    rows = read_table(path) if is_table(path) else _read_lines(path)
-    check_columns(rows[0], ["text"], path)
-    if taken := sorted({column for row in rows for column in row} & set(WRITTEN)):
+    rows = dict(enumerate(read_table(path), 1)) if is_table(path) else _read_lines(path)
+    columns = set[str]().union(*rows.values())
+    check_columns(next(iter(rows.values())), ["text"], path)
+    if taken := sorted(columns & set(WRITTEN)):
         raise SpeechIQError(path, f"a column {taken[0]!r} would be overwritten", "rename or remove it")
     found, places = [], dict[str, int]()
-    for number, row in enumerate(rows, 1):
+    for number, row in rows.items():
         where = f"{path} row {number}"
         key = f"{number - 1:05}" if row.get("id") in (None, "") else read_id(row, "id", where)
         if (first := places.setdefault(key, number)) != number:
@@ -68,12 +70,13 @@ def find_unspeakable(text: str) -> str | None:
     return None
 
 
-def _read_lines(path: Path) -> list[dict[str, Any]]:
+def _read_lines(path: Path) -> dict[int, dict[str, Any]]:
+    """Return the lines that are not blank by their numbers from 1."""
     lines = read_lines(path, path, "give a file with a text per line, or a .jsonl or .csv table")
-    lines = lines[:-1] if lines[-1] == "" else lines
-    if not lines:
+    rows = {number: {"text": line.strip()} for number, line in enumerate(lines, 1) if line.strip()}
+    if not rows:
         raise SpeechIQError(path, "is empty", "write a text per line")
-    return [{"text": line.strip()} for line in lines]
+    return rows
 
 
 def choose_voice(id: str, voices: Sequence[str]) -> str:

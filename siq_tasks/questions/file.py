@@ -122,7 +122,21 @@ def _read_table(path: Path) -> Iterator[Line]:
         check_columns(cells, COLUMNS, path)
         if any(cells[column] for column in COLUMNS[1:]):
             row = {name: cells[name] for name in ("id", "question_id", "question", "answer") if cells.get(name)}
-            yield line._replace(row=row | {"options": [cells[letter] for letter in LETTERS[:OPTIONS]]})
+            options = [cells[letter] for letter in LETTERS[:OPTIONS]]
+            _refuse_two_readings(line.where, cells["answer"], options)
+            yield line._replace(row=row | {"options": options})
+
+
+def _refuse_two_readings(where: str, answer: str, options: Sequence[str]) -> None:
+    """Refuse an answer by hand that is the letter of one option and the text of another one."""
+    texts = {letter: normalize_question(option) for letter, option in zip(LETTERS, options, strict=False)}
+    plain = normalize_question(answer)
+    letter = plain.upper()
+    named = [other for other, text in texts.items() if text == plain]
+    if letter in texts and named and letter not in named:
+        own, other = options[LETTERS.index(letter)], named[0]
+        fault = f"answer {_shorten(answer)} is the letter of {_shorten(own)} and the text of option {other}"
+        raise SpeechIQError(where, fault, f"write '{letter}. {own:.40}' or '{other}. {answer}'")
 
 
 def _complete(row: Mapping[str, Any], number: int) -> dict[str, Any]:

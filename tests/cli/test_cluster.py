@@ -58,6 +58,10 @@ def test_a_plan_that_is_wrong_is_one_line(write, changes, fault):
         assert error.startswith("'plan.yaml'") and fault in error
 
 
+def test_spaces_around_the_options_of_a_system_mean_nothing(write):
+    assert read_plan(Path(write(systems=["demo, num_beams=5 "]))).systems == ("demo,num_beams=5",)
+
+
 def test_a_plan_that_is_missing_or_no_yaml_is_one_line(write, tmp_path):
     assert "'none.yaml': cannot be read (No such file" in refusal("plan", "none.yaml")
     plan = yaml.safe_dump(PLAN)

@@ -27,6 +27,7 @@ from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import Plan, lm_eval_command
 from tests.commands import call, refusal, succeed
 from tests.reducer.conftest import levels
+from tests.siq_tasks.questions.server import completion, serving
 from tests.warm import run_warm, siq
 
 succeeding = partial(succeed, "eval")
@@ -135,6 +136,7 @@ def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_pat
         (["pretrained=demo"], "SYSTEM 'pretrained=demo': begins with no spec"),
         (["letter:B", "--tasks", "siq_dmo"], "--tasks siq_dmo: no such task; did you mean siq_demo?"),
         (["letter:B", "demo:whisper-bse+demo:SmolLM2-135M-Instruct"], "demo:whisper-bse: no such demo model"),
+        (["demo:SmolLM2"], "demo:SmolLM2: no such demo model; did you mean demo:SmolLM2-135M-Instruct? known are"),
         (["letter:B", "./nowhere+org/model"], "./nowhere: no folder with a config.json is there"),
         (["letter:B", "faster-whispr:x+hf:y"], "no engine 'faster-whispr' for the asr stage; did you mean faster-whis"),
         (["good,likelihood"], "'likelihood' is not an option; write OPTION=VALUE"),
@@ -164,6 +166,12 @@ def test_a_password_in_an_address_is_refused_and_never_printed(instant, tmp_path
 def test_a_limit_of_nothing_is_wrong_usage(instant, tmp_path):
     limited = siq_eval("good", "-o", tmp_path, "--limit", "0")
     assert limited.exit_code == 2 and "--limit" in limited.stderr
+
+
+def test_spaces_around_names_and_options_mean_nothing(instant, tmp_path):
+    succeeding("good ", "fair, dtype=bfloat16", "--tasks", "siq_demo_apply, siq_demo_distance", "-o", tmp_path)
+    assert instant == ["good", "fair,dtype=bfloat16"]
+    assert read_evaluation(tmp_path).runs[0].settings["tasks"] == ["siq_demo_apply", "siq_demo_distance"]
 
 
 def test_without_a_folder_the_tasks_name_one(instant, tmp_path, monkeypatch):
@@ -296,6 +304,19 @@ def test_controls_run_from_end_to_end(tiny_cascade, tmp_path):
     assert len(list(tmp_path.glob("logs/*.log"))) == 2
     asked = [_clips_of(tmp_path / "letter__B", level) for level in levels(0.5)]
     assert len(asked[0]) == 2 and asked == [asked[0]] * 3, "all levels have the same clips"
+
+
+def test_what_a_run_warns_of_is_said_below_it(endpoint_key, tmp_path, monkeypatch):
+    monkeypatch.setenv("SIQ_STORE", str(tmp_path / "store"))
+    command = ["--tasks", "siq_demo_remember", "--limit", 1, "-o", tmp_path]
+    with serving(lambda *_: (200, {}, completion("So it", "length"))) as server:
+        done = succeeding(f"openai:ear,base_url={server.url}", *command)
+        again = succeeding(f"openai:ear,base_url={server.url}", *command, "--force")
+        assert len(server.requests) == 1, "the second run has its transcript from the response cache"
+    assert f"{server.url}: openai:ear transcribing: 1 of 1 replies ended at the token limit\n" in done.stderr
+    for printed in (done.stdout, again.stdout):
+        cut = "1 of 1 transcripts of openai:ear end at the endpoint's own token limit; raise it there"
+        assert cut in " ".join(printed.split()) and "max_gen_toks" not in printed
 
 
 def _clips_of(folder, level):

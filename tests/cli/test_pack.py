@@ -126,6 +126,7 @@ def test_an_archive_that_exists_and_a_folder_without_tasks_are_refused(folder, t
     siq("data", "pack", folder)
     assert refusal("data", "pack", folder) == "'calls.zip': exists; name another file, or add --force to overwrite it"
     siq("data", "pack", folder, "--force")
-    assert refusal("data", "pack", folder, "-o", "calls.tar").endswith("does not end with .zip; write calls.zip")
+    for name in ("calls.tar", "calls.tar.gz"):
+        assert refusal("data", "pack", folder, "-o", name).endswith("does not end with .zip; write calls.zip")
     assert "'recordings': contains no task (*.yaml); give a folder" in refusal("data", "pack", "recordings")
     assert refusal("data", "pack", "nowhere").startswith("'nowhere': no such folder; give one that `siq data new` made")

@@ -85,6 +85,7 @@ def test_a_table_is_spoken_by_voices_in_rotation_and_read_by_the_loader(texts, t
     ("name", "content", "ids"),
     [
         ("lines.txt", "Good morning.\nGood evening.\n", ["00000", "00001"]),
+        ("lines.txt", "Good morning.\n\nGood evening.\n \n", ["00000", "00002"]),
         ("table.csv", 'id,text,answer\n7,"Well, yes.",A\nb,No.,B\n', ["7", "b"]),
     ],
 )

@@ -3,7 +3,8 @@
 import pytest
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.engines.languages import read_language
+from speechiq.engines._transformers import whisper_language_codes
+from speechiq.engines.languages import read_language, refuse_language
 from speechiq.siq_tasks.index import list_language_tasks
 
 
@@ -16,6 +17,20 @@ from speechiq.siq_tasks.index import list_language_tasks
 )  # fmt: skip
 def test_codes_and_english_names_are_read(written, code):
     assert read_language({"language": written}) == code
+
+
+@pytest.mark.parametrize(
+    ("asked", "fix"),
+    [
+        ("frn", "did you mean fr? it knows af, am, ar, as, az, ba, be, bg, bn, bo, br, bs and 88 more"),
+        ("deu", "did you mean de? it knows af, am, ar, as, az, ba, be, bg, bn, bo, br, bs and 88 more"),
+        ("xx", "it knows af, am, ar, as, az, ba, be, bg, bn, bo, br, bs and 88 more"),
+    ],
+)
+def test_a_language_that_a_recognizer_does_not_know_is_refused_with_the_nearest(asked, fix):
+    with pytest.raises(SpeechIQError) as refused:
+        refuse_language(asked, "whisper", sorted({*whisper_language_codes().values()}))
+    assert str(refused.value) == f"asr_language={asked}: unknown to whisper; {fix}"
 
 
 @pytest.mark.parametrize(

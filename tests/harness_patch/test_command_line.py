@@ -74,6 +74,16 @@ def test_what_cannot_be_meant_is_refused_in_one_line(lm_eval, arguments, message
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("in_file", [False, True])
+def test_spaces_around_the_names_of_tasks_mean_nothing(lm_eval, tmp_path, monkeypatch, in_file):
+    monkeypatch.chdir(tmp_path)
+    names = "siq_demo_apply, siq_demo_remember, siq_demo_dmo"
+    tmp_path.joinpath("run.yaml").write_text(yaml.dump({"tasks": names}))
+    given = ("--config", "run.yaml") if in_file else ("--tasks", names)
+    with pytest.raises(SpeechIQError, match=r"^--tasks siq_demo_dmo: no such task"):
+        lm_eval(*SYSTEM, *given)
+
+
 def test_a_config_file_is_read_like_the_command_line(lm_eval, tmp_path):
     asked = {"model": "hf-audio", "model_args": {"pretrained": "letter:B"}, "tasks": ["siq_demo_apply"]}
     file = tmp_path / "run.yaml"

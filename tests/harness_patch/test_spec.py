@@ -35,6 +35,11 @@ def test_a_spec_names_an_engine_and_a_model_a_stage(spec, stages):
         ("bogus:tiny+demo:SmolLM2-135M-Instruct", "no engine 'bogus' for the asr stage; known are faster-.*, gold, hf"),
         ("gold+silence", "no engine 'silence' for the llm stage; known are hf, openai, and any model type of lm-eval"),
         ("gold+bogus:x+hf:y", "no engine 'bogus' for the ger stage; known are hf, openai, and any"),
+        ("leter:B", r"no engine 'leter' for the audio stage; did you mean letter\? known are hf, openai"),
+        (
+            "faster-whispr:tiny",
+            r"'faster-whispr' for the audio stage; did you mean faster-whisper\? known are hf, openai",
+        ),
         ("vllm:x+hf:y", "no engine 'vllm' for the asr stage; known are faster-whisper, gold"),
         ("pocketsphinx+x/y", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),
         ("pocketsphinx", "pocketsphinx is an engine without a model; write pocketsphinx:en-us"),

@@ -13,7 +13,7 @@ from speechiq.siq_tasks.catalog.new import create
 from speechiq.siq_tasks.catalog.sources import check_sources
 from speechiq.siq_tasks.index import HERE, resolve_folder
 from tests import runs
-from tests.commands import siq
+from tests.commands import refusal, siq
 from tests.siq_tasks.conftest import read_lines, write_lines
 
 DEMO = json.loads(HERE.joinpath("demo", "clips.json").read_text(encoding="utf-8"))
@@ -93,6 +93,22 @@ def test_the_names_of_audio_files_are_ids_and_their_files_are_not_read(make):
     folder, made = make([{"audio": "monday/call1.wav", "text": "Good morning."}])
     assert made.ids == ["texts/call1"]
     assert json.loads(folder.joinpath("clips.jsonl").read_text()) == {"id": "call1", "text": "Good morning."}
+
+
+def test_a_key_that_no_task_reads_is_refused_by_every_command_about_data(make, tmp_path):
+    folder, _ = make()
+    questions, page = tmp_path / "q.csv", tmp_path / "exam.html"
+    template = ("data", "questions", "--dataset", folder, "--template", "-o", questions, "--metadata")
+    for command in (
+        template,
+        ("data", "check", folder, "--metadata"),
+        ("data", "check", folder / "questions.jsonl", "--dataset", folder, "--metadata"),
+        ("data", "exam", "siq_texts_remember", "--include-path", folder, "-o", page, "--allow-code", "--metadata"),
+    ):
+        assert "subst=2: no task of this run reads it; did you mean subset?" in refusal(*command, "subst=2")
+    assert not questions.exists() and not page.exists()
+    for key in ("subset", "texts.subset"):
+        assert "6 rows for 2 clips" in siq(*template, f"{key}=2", "--force")
 
 
 def test_the_overview_the_check_and_the_archive_name_no_audio(make):

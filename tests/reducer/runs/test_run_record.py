@@ -135,18 +135,24 @@ def test_work_for_a_purpose_is_apart_from_the_other_work_of_an_engine():
 
 
 def test_replies_that_end_at_the_limit_are_said_below_the_table_and_in_the_files(runs):
-    written = {"written": 40, "at_limit": 12}
+    written = {"written": 40, "at_limit": 12, "transcripts": 14, "transcripts_at_limit": 2}
     write_run(runs / "cut", levels(0.5), system="cut", config={"siq": {"replies": written}})
 
     def limit(content):
         for task, tokens in {"demo_1": 64, "demo_2": 256}.items():
             content["configs"][task]["generation_kwargs"] = {"max_gen_toks": tokens}
+        transcribed = {"generation_kwargs": {"max_gen_toks": 1024}, "filter_list": [{"name": "transcript"}]}
+        content["configs"]["demo_0"] |= transcribed
 
     change_results(*(runs / "cut").glob("results_*.json"), limit)
     printed, content = print_and_write("score", runs)
     said = "12 of 40 replies of cut end at the limit of 64 or 256 tokens; raise it with --gen_kwargs"
     assert said in " ".join(printed.split())
-    assert content["cut_replies"] == [{"system": "cut", "replies": 40, "at_limit": 12, "limits": [64, 256]}]
+    assert "2 of 14 transcripts of cut end at the endpoint's own token limit" in " ".join(printed.split())
+    assert content["cut_replies"] == [
+        {"system": "cut", "replies": 40, "at_limit": 12, "limits": [64, 256], "kind": "replies"},
+        {"system": "cut", "replies": 14, "at_limit": 2, "limits": [], "kind": "transcripts"},
+    ]
 
 
 @pytest.fixture

@@ -99,6 +99,23 @@ def test_a_question_file_is_described(tmp_path):
     assert "exists" in refusal("data", "croissant", file, *OPTIONS, "-o", output)
 
 
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (("-o", "croissant.json"), "--output croissant.json: not in the folder of the question file, to which"),
+        (("-o", "set/croissant.json", "--url", "foo"), "--url foo: not an address; give a page such as https://"),
+    ],
+)
+def test_a_description_that_leads_nowhere_is_refused(tmp_path, monkeypatch, options, line):
+    monkeypatch.chdir(tmp_path)
+    tmp_path.joinpath("set").mkdir()
+    shutil.copy(bundled.DEMO / "questions.jsonl", "set/questions.jsonl")
+    error = refusal("data", "croissant", "set/questions.jsonl", *OPTIONS, *options)
+    assert error.startswith(line) and [path.name for path in tmp_path.rglob("*.*")] == ["questions.jsonl"]
+    if "--url" not in options:
+        assert error.endswith("; write set/croissant.json")
+
+
 def test_a_file_without_questions_is_one_line(tmp_path):
     (tmp_path / "notes.jsonl").write_text('{"id": "a"}')
     line = refusal("data", "croissant", tmp_path / "notes.jsonl", *OPTIONS, "-o", tmp_path / "croissant.json")

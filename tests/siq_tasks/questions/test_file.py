@@ -98,8 +98,12 @@ def test_questions_by_hand_need_neither_all_keys_nor_a_letter(tmp_path, name, co
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("id,question,A,B,C,answer\na,Who?,x,y,z,x\n", "no column 'D'; it has id, question, A, B, C, answer"),
+        ("id,question,A,B,C,answer\na,Who?,x,y,z,x\n", "no column 'D'; it has id, .*, answer; rename a column$"),
         ("id,question,A,B,C,D,answer\na,Who?,x,y,z,,x\n", "line 2: option '' is not a text; correct or delete"),
+        (
+            "id,question,A,B,C,D,answer\na,Which?,B,C,D,A,b\n",
+            r"line 2: answer 'b' is the letter of 'C' and the text of option A; write 'B\. C' or 'A\. b'$",
+        ),
         ("id,question,A,B,C,D,answer\n\n,Who?,x,y,z,w,x\n", "line 3: misses 'id'"),
     ],
 )
@@ -107,6 +111,12 @@ def test_a_table_of_questions_that_cannot_be_read_is_named(tmp_path, content, me
     tmp_path.joinpath("q.csv").write_text(content)
     with pytest.raises(SpeechIQError, match=message):
         read_questions(tmp_path / "q.csv")
+
+
+def test_options_that_are_letters_may_be_answered_by_letter_and_text(tmp_path):
+    file, head = tmp_path / "q.csv", "id,question,A,B,C,D,answer"
+    file.write_text(f"{head}\na,Which?,B,C,D,A,B. C\na,Which?,B,C,D,A,A. B\na,Which?,A,B,C,D,B\n")
+    assert [row["answer"] for row in read_questions(file)] == ["B", "A", "B"]
 
 
 def test_a_template_is_a_table_that_has_no_questions_yet(tmp_path):
