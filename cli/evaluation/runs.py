@@ -88,6 +88,7 @@ def run_plan(names: Mapping[str, str], plan: Plan, record: Record, work: Sequenc
         say(f"{part} finished before in {plan.folder} (--force runs again)")
     (plan.folder / LOGS).mkdir(parents=True, exist_ok=True)
     failures: list[str] = []
+    told: set[str] = set()
     known = {each.system: each for each in work}
     left = TimeLeft([known[system] for system in todo])
     if shard is None:
@@ -107,8 +108,11 @@ def run_plan(names: Mapping[str, str], plan: Plan, record: Record, work: Sequenc
                 record.add(describe_finished_run(name, system, plan, _find_results(plan.folder) - before))
                 write_evaluation(record, plan.folder)
             say(f"{title}: finished, {left.end()}")
+            # What a data set warns of is the same for each system.
             for warning in processes.find_warnings(_log_of(system, plan)):
-                say(f"{system}: {warning}")
+                if warning not in told:
+                    say(f"{system}: {warning}")
+                told.add(warning)
     if failures:
         for failure in failures[:-1]:
             say(failure)

@@ -287,7 +287,8 @@ def test_a_hub_that_never_answers_ends_the_check_in_one_line(silent_server, tmp_
     assert "cannot be loaded and is not in the cache" in said[1] and "--metadata dataset_path=FOLDER" in said[1]
 
 
-def test_controls_run_from_end_to_end(tiny_cascade, tmp_path):
+def test_controls_run_from_end_to_end(tiny_cascade, tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "find_warnings", lambda log: ["a clip is silent", f"{log.stem} is slow"])
     options = ["--limit", "2", "--norms", "demo", "--allow-mismatch", "-o", str(tmp_path)]
     options += ["--metadata", f"embedder={tiny_cascade.llm}"]
     planned = siq_eval(*LETTERS, *options, "--dry-run")
@@ -300,6 +301,7 @@ def test_controls_run_from_end_to_end(tiny_cascade, tmp_path):
     assert not list(tmp_path.iterdir())
     done = succeeding(*LETTERS, *options)
     assert {row["system"] for row in json.loads((tmp_path / "siq.json").read_text())["systems"]} == set(LETTERS)
+    assert done.stderr.count("a clip is silent") == 1 and done.stderr.count("is slow") == 2
     assert "INFO" not in done.stderr and "</html>" in (tmp_path / "report.html").read_text()
     assert len(list(tmp_path.glob("logs/*.log"))) == 2
     asked = [_clips_of(tmp_path / "letter__B", level) for level in levels(0.5)]
