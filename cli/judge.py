@@ -40,15 +40,9 @@ from speechiq.reducer.scores import suites
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.suites import ScoringOptions
 from speechiq.reducer.studies.agreement import compare_judges
-from speechiq.reducer.studies.judge_check import (
-    FEWEST,
-    check_judge,
-    choose_answers,
-    compare_ratings,
-    compare_settings,
-    compare_tables,
-)
-from speechiq.reducer.studies.rejudging import choose_targets, judges_meaning, plan_judging, rejudge, write_run
+from speechiq.reducer.studies.judges.people import FEWEST, check_judge, choose_answers, compare_settings
+from speechiq.reducer.studies.judges.rejudging import choose_targets, judges_meaning, plan_judging, rejudge, write_run
+from speechiq.reducer.studies.judges.tables import compare_ratings, compare_tables
 from speechiq.reducer.studies.result import StudyResult
 
 FORMATS = ("json", "csv")

@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from speechiq.reducer.runs.human_scores import read_judge_settings
 from speechiq.reducer.runs.judged import find_judged, read_judged
-from speechiq.reducer.studies.judge_check import choose_answers
+from speechiq.reducer.studies.judges.people import choose_answers
 from tests.commands import print_and_write, refusal, siq, succeed
 from tests.records import edit_rows
 from tests.reducer.studies.conftest import write_judged

@@ -1,0 +1,1 @@
+"""Judge stored answers again, and compare judges with people and with each other."""
