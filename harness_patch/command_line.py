@@ -17,6 +17,7 @@ from speechiq.core.console import say
 from speechiq.core.errors import SpeechIQError, print_in_one_line
 from speechiq.core.suggestions import find_nearest
 from speechiq.harness_patch import _lm_eval
+from speechiq.harness_patch.plan import split_tasks
 
 #: How the names of the package's tasks and groups begin.
 PREFIXES = ("siq_", "audiobench", "mmsu", "mmau", "mmar", "bigbenchaudio", "voicebench")
@@ -52,7 +53,7 @@ def wrap_run(execute: Callable[[argparse.Namespace], None], model_types: Sequenc
     @functools.wraps(execute)
     def run(args: argparse.Namespace) -> None:
         options = {**_read_options(args)}
-        options["tasks"] = args.tasks = _split_tasks(options.get("tasks") or ())
+        options["tasks"] = args.tasks = split_tasks(options.get("tasks") or ())
         _refuse_unknown(options)
         speech = options.get("model") in model_types
         this = RunCommand(options.get("output_path"), "device" in options)
@@ -87,16 +88,6 @@ def _read_options(args: argparse.Namespace) -> Mapping[str, Any]:
         return _lm_eval.read_config_file(given["config"]) | given
     except (OSError, ValueError, TypeError) as error:
         raise SpeechIQError(f"--config {given['config']}", error, "fix the file or its name") from error
-
-
-def _split_tasks(given: str | Iterable[str]) -> list[str]:
-    """Return the names of tasks, which commas with or without spaces separate.
-
-    >>> _split_tasks("siq_demo, siq_all"), _split_tasks(["siq_demo", " siq_all", ""])
-    (['siq_demo', 'siq_all'], ['siq_demo', 'siq_all'])
-    """
-    names = ",".join([given] if isinstance(given, str) else given).split(",")
-    return [name.strip() for name in names if name.strip()]
 
 
 def _refuse_unknown(options: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +19,16 @@ from speechiq.siq_tasks.index import HERE
 Samples = dict[str, list[int]]
 #: The condition of clips as they are.
 CLEAN = "clean"
+
+
+def split_tasks(given: str | Iterable[str]) -> list[str]:
+    """Return the names of tasks, which commas with or without spaces separate.
+
+    >>> split_tasks("siq_demo, siq_all"), split_tasks(["siq_demo", " siq_all", ""])
+    (['siq_demo', 'siq_all'], ['siq_demo', 'siq_all'])
+    """
+    names = ",".join([given] if isinstance(given, str) else given).split(",")
+    return [name.strip() for name in names if name.strip()]
 
 
 class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

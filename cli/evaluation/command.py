@@ -45,7 +45,7 @@ from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.plan import Plan, lm_eval_command
+from speechiq.harness_patch.plan import Plan, lm_eval_command, split_tasks
 from speechiq.harness_patch.systems.spec import list_people
 from speechiq.siq_tasks.conditions.preset import PRESET
 
@@ -178,7 +178,7 @@ def evaluate(
     given += [system for system in quartet if system not in given]
     if not given:
         raise SpeechIQError("SYSTEM", "none is named", "name systems, or give --architecture MODEL LLM ASR")
-    names_of_tasks = tuple(name for listed in tasks for name in split_names(listed) if name)
+    names_of_tasks = tuple(split_tasks(tasks))
     output = output or default_output(names_of_tasks)
     plan = Plan(
         systems=tuple(given),
