@@ -1,6 +1,7 @@
 """Define `siq judge`: judge stored answers again, compare the judge with human scores, and compare two judges."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -140,42 +141,43 @@ def compare_judge(
     else:
         numbers = "numbers (.json, .csv) are written with --scores FILE, the file that is saved from the page"
         page = choose_file(output, (".html", ".htm"), force, "name one page, such as check.html", numbers)
-    if scores and len(judges := _read_judges(runs, allow_mismatch)) > 1:
+    if scores and len(judges := _find_judges(runs, allow_mismatch)) > 1:
         return publish(_compare_judges(judges, scores, bootstrap), outputs, runs)
     tasks, warnings = find_judged(runs, allow_mismatch)
     say_warnings(warnings)
     settings = read_judge_settings(tasks)
-    answers = [row for task in tasks for row in read_judged(task)[1]]
+    answers = _read_answers(tasks)
     if page:
         return _write_page(answers, settings, count, page)
     by_person = read_human_scores(scores or [], {answer.id: answer for answer in answers}, settings, allow_mismatch)
     publish(check_judge(answers, by_person, settings, draws=bootstrap), outputs, runs)
 
 
-def _read_judges(runs: list[Path], allow_mismatch: bool) -> dict[str, list[JudgedRow]]:
-    """Return judge in words -> its answers, for runs of several judges; each of `runs` is read by itself."""
+def _find_judges(runs: list[Path], allow_mismatch: bool) -> dict[str, list[TaskRun]]:
+    """Return judge in words -> the tasks that it judged, for runs of several judges; each of `runs` by itself."""
     by_settings: dict[str, list[TaskRun]] = {}
     for run in runs if len(runs) > 1 else []:
         for task in find_judged([run], allow_mismatch)[0]:
             by_settings.setdefault(digest_settings(task), []).append(task)
-    judges: dict[str, list[JudgedRow]] = {}
+    judges: dict[str, list[TaskRun]] = {}
     for digest, tasks in by_settings.items():
         name = name_settings(tasks[0])
-        name = f"{name} ({digest})" if name in judges else name
-        judges[name] = [row for task in tasks for row in read_judged(task)[1]]
+        judges[f"{name} ({digest})" if name in judges else name] = tasks
     return judges
 
 
-def _compare_judges(judges: dict[str, list[JudgedRow]], scores: list[Path], draws: int) -> StudyResult:
+def _read_answers(tasks: Iterable[TaskRun]) -> list[JudgedRow]:
+    return [row for task in tasks for row in read_judged(task)[1]]
+
+
+def _compare_judges(judges: dict[str, list[TaskRun]], scores: list[Path], draws: int) -> StudyResult:
     """Compare judges of the same answers by what persons gave the answers of the first one."""
-    settings = {}
-    for name, answers in judges.items():
-        tasks = {(answer.task.results, answer.task.task): answer.task for answer in answers}
-        settings[name] = read_judge_settings([*tasks.values()])
+    answers = {name: _read_answers(tasks) for name, tasks in judges.items()}
+    settings = {name: read_judge_settings(tasks) for name, tasks in judges.items()}
     first, *_ = judges
-    answers_of_first = {answer.id: answer for answer in judges[first]}
+    answers_of_first = {answer.id: answer for answer in answers[first]}
     by_person = read_human_scores(scores, answers_of_first, settings[first], allow_mismatch=True)
-    return compare_settings(judges, by_person, settings, draws=draws)
+    return compare_settings(answers, by_person, settings, draws=draws)
 
 
 def _is_table_of_user(path: Path) -> bool:

@@ -129,7 +129,7 @@ def compare_settings(
         records += [{"rubric": rubric.name} | row for row in rows]
         title = f"Judges against people, rubric {_name_scale(rubric)}"
         grids.append(agreement_grid(title, rows, ("pearson", "spearman", "kappa", "bias"), notes, columns))
-    tasks = list({(answer.task.results, answer.task.task): answer.task for answer in answers}.values())
+    tasks = [*chain.from_iterable(each.tasks for each in settings.values())]
     content: dict[str, Any] = {"judges": records, "persons": list(scores)}
     return StudyResult(SCHEMA, _add_left_out(grids, content, too_few), content, records, tasks=tasks)
 
