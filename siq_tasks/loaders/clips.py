@@ -249,7 +249,7 @@ def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int
     with opened as rows:
         named = _name_rows(dataset, source, rows, choice.unwanted, odd)
         places = choose_rows(named, rows, choice.patterns, source.dataset_path)
-        odd.untaken = _count_untaken(dataset, choice, [rows.read(i) for i in named.values()])
+        odd.untaken = _count_untaken(dataset, choice, map(rows.read, named.values()))
         odd.rows = odd.rows or len(places) + odd.count() + odd.untaken
         scored: dict[str, dict[str, Any]] = {}
         for key, i in progress_bar(places.items(), total=len(places), verb=f"{dataset} rows", unit="row"):
