@@ -67,7 +67,7 @@ def _read(name: re.Pattern[str], results: str, paths: list[Path]) -> Iterator[Ou
 
 
 def _read_results(results: Path) -> HarnessResults:
-    """Return what the results say; nothing if they cannot be read."""
+    """Read the results beside the samples; results that cannot be read say nothing."""
     try:
         return decode(read_plain(results), _RESULTS)
     except (OSError, ValueError):

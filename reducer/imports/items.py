@@ -176,12 +176,9 @@ def _read_letter(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, 
 def _refuse_gap(options: Sequence[str]) -> None:
     """Refuse an empty option before others: they would get new letters, and the answer has the old ones."""
     texts = parse_options(list(options))
-    while texts and not texts[-1]:
-        texts.pop()
-    if "" in texts:
-        raise RowError(
-            "an empty option before others", f"option {ALPHABET[texts.index('')]} of {texts!r:.200} is empty"
-        )
+    gap = texts.index("") if "" in texts else len(texts)
+    if any(texts[gap:]):
+        raise RowError("an empty option before others", f"option {ALPHABET[gap]} of {texts!r:.200} is empty")
 
 
 def _read_judged(row: OutputRow, doc: dict[str, Any], settings: ImportSettings, repairs: Repairs) -> OutputItem:

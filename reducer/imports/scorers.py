@@ -48,6 +48,7 @@ def load_columns(kind: str, settings: ImportSettings) -> Columns:
     if kind == FREE:
         from speechiq.metrics.judge import free_answers
 
+        _read_rule()
         return columns_of(free_answers.score)
     return higher("judge")
 
