@@ -56,7 +56,6 @@ class TaskConfig(msgspec.Struct):
 
     metadata: Any = None
     generation_kwargs: Any = None
-    filter_list: Any = None
 
 
 class Results(msgspec.Struct):

@@ -182,20 +182,25 @@ def read_cut_replies(tasks: Iterable[TaskRun]) -> list[CutReplies]:
     found = []
     for _, system, content in _list_runs(tasks):
         counts = _read_counts(content.config.siq.replies)
-        settings = [config.generation_kwargs for config in content.configs.values() if not _is_transcribed(config)]
-        given = [each.get("max_gen_toks") for each in settings if isinstance(each, dict)]
-        limits = sorted({limit for limit in given if isinstance(limit, int)})
         if at_limit := counts.get("at_limit", 0):
-            found.append(CutReplies(system, counts.get("written", at_limit), at_limit, tuple(limits)))
+            limits = _list_limits(content.configs.values())
+            found.append(CutReplies(system, counts.get("written", at_limit), at_limit, limits))
         if at_limit := counts.get("transcripts_at_limit", 0):
             found.append(CutReplies(system, counts.get(TRANSCRIPTS, at_limit), at_limit, (), TRANSCRIPTS))
     return found
 
 
-def _is_transcribed(config: TaskConfig) -> bool:
-    """Tell if a task wants transcripts, to which its own limit of tokens does not apply; see `_transcript.yaml`."""
-    filters = config.filter_list if isinstance(config.filter_list, list) else []
-    return any(isinstance(each, dict) and each.get("name") == "transcript" for each in filters)
+def _list_limits(configs: Iterable[TaskConfig]) -> tuple[int, ...]:
+    """Return the limits of tokens of the tasks that ask something; transcripts have the limit of their recognizer."""
+    from speechiq.siq_tasks.settings import find_task_type  # 0.2 s, for the few runs that need it
+
+    limits = set()
+    for config in configs:
+        task_type = find_task_type(config.metadata) if isinstance(config.metadata, dict) else None
+        settings = config.generation_kwargs
+        if isinstance(settings, dict) and (task_type is None or task_type.asks_question):
+            limits.add(settings.get("max_gen_toks"))
+    return tuple(sorted(limit for limit in limits if isinstance(limit, int)))
 
 
 def read_parameters(tasks: Iterable[TaskRun]) -> dict[str, int]:
