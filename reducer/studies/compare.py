@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -17,7 +18,7 @@ from speechiq.reducer.runs.judged import name_judges
 from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import SampleTable, join_columns, read_sample_table
-from speechiq.reducer.runs.systems import System
+from speechiq.reducer.runs.systems import Flags, System
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.texts import ClipTexts, can_pool, differing, read_lengths, read_transcripts
 from speechiq.reducer.scores import comparability
@@ -25,23 +26,25 @@ from speechiq.reducer.scores.comparability import complete, intersect
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.norms import Norms
 from speechiq.reducer.scores.pairs import SystemPair
-from speechiq.reducer.scores.remarks import Remarks, observe, remark, title
+from speechiq.reducer.scores.remarks import FLAGS, Remarks, observe, remark, title
 from speechiq.reducer.scores.scale import PAPER
 from speechiq.reducer.scores.score_matrix import align
 from speechiq.reducer.scores.suites import NOTHING, ScoringOptions
 from speechiq.reducer.stats.bootstrap import describe_samples
 from speechiq.reducer.stats.contrast import contrast
-from speechiq.reducer.stats.grid import Cell, Column, Grid, Important
+from speechiq.reducer.stats.estimate import CONFIDENCE
+from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid, Important
 from speechiq.reducer.studies import unanswerable
 from speechiq.reducer.studies.comparison import (
+    FEWEST_FOR_VERDICT,
     NO_SCALE,
     SIQ,
     ClipShare,
     Comparison,
+    ComparisonRow,
     UndefinedItems,
     compare_scores,
     comparison_content,
-    comparison_grid,
     order_shares,
     spread_of,
 )
@@ -53,6 +56,9 @@ PARTS = (
 )
 UNIT = "standard deviations, mean of the categories"
 BRACKETS = "[words] in brackets differ between the two texts; they need not be errors"
+SIDES = {1: "A", -1: "B", 0: "neither"}
+RULE = "better: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
+FLAGS_MEAN = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
 SCHEMA = "speechiq-comparison"
 #: The name in the place of a suite in files.
 METRICS = "metrics"
@@ -222,6 +228,88 @@ def _notes_of_pair(
         yield f"left out of Apply: {count_of(len(options.exclude), 'question')} of the unanswerable set {which}"
     if not pair.has_scale:
         yield PARTS
+
+
+def comparison_grid(comparison: Comparison, notes: Sequence[str] = (), flags: Sequence[Flags] = ()) -> Grid:
+    """Return the grid of differences: the rows of the comparison, then the flags of A and B; verdict and notes below.
+
+    Args:
+        notes: Lines that follow the verdict.
+    """
+    columns = [
+        Column("name", ""),
+        Column("a", "A", ".2f"),
+        Column("b", "B", ".2f"),
+        Column("difference", "A - B", "+.2f"),
+        Column("p", "p", ".4f"),
+        Column("better", "better"),
+    ]
+    rows: list[dict[str, Cell]] = []
+    styles = []
+    for row in comparison.rows:
+        name = " ".join(filter(None, (row.label, row.unit)))
+        scores: dict[str, Cell] = {"difference": row.difference.estimate}
+        scores |= {part: getattr(row.difference, part) for part in ("a", "b", "p")}
+        rows.append({"name": name, **scores, "better": better_of(row)})
+        styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
+    flag_rows = [*_flag_rows(flags)]
+    notes = [Important(verdict(comparison)), *notes, *_explain_conflicts(comparison), RULE]
+    if flags:
+        notes.append(FLAGS_MEAN)
+    heading = f"A: {comparison.a}\nB: {comparison.b}"
+    return Grid(heading, columns, [*rows, *flag_rows], notes, [*styles, *[""] * len(flag_rows)])
+
+
+def _flag_rows(flags: Sequence[Flags]) -> Iterator[dict[str, Cell]]:
+    """Yield a row for each flag that A or B has."""
+    for flag, (name, _) in FLAGS.items():
+        shares = [getattr(of_system, flag) for of_system in flags]
+        if any(share is not None for share in shares):
+            a, b = (UNKNOWN if share is None else f"{100 * share:.1f}" for share in shares)
+            yield {"name": f"{name} %", "a": a, "b": b}
+
+
+def better_of(row: ComparisonRow) -> str:
+    """Return the system that the interval speaks for: A, B or neither; a dash without draws."""
+    return UNKNOWN if math.isnan(row.difference.low) else SIDES[row.side]
+
+
+def verdict(comparison: Comparison) -> str:
+    """Name the better system by the one rule: every required interval excludes 0 in its favor."""
+    if not comparison.draws:
+        return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
+    if comparison.clusters < FEWEST_FOR_VERDICT:
+        return (
+            f"no verdict: it needs {FEWEST_FOR_VERDICT} clips that no others belong to (calls, speakers), since p "
+            f"cannot be below {1 - CONFIDENCE:.2f} with fewer; there are {comparison.units}"
+        )
+    if comparison.better:
+        side = "A" if comparison.better == comparison.a else "B"
+        return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.required)}"
+    parts = []
+    for sign, word in SIDES.items():
+        if names := [name for name, each in comparison.sides.items() if each == sign]:
+            better = f"{word} is better" if sign else word
+            parts.append(f"{better} in {', '.join(names)}")
+    needed = f"in all of {', '.join(comparison.required)}" if len(comparison.required) > 1 else "in that row"
+    return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
+
+
+def _explain_conflicts(comparison: Comparison) -> Iterator[str]:
+    """Yield why the p value and the interval of a row say different things, if they do."""
+    for scaled in (False, True):
+        rows = [row for row in comparison.conflicts if (row.unit in ("Z", "")) == scaled]
+        names = ", ".join(f"{row.label} {row.unit}".strip() for row in rows)
+        if scaled and rows:
+            yield Important(
+                f"{names}: p asks whether these clips separate A from B on a scale that is held fixed; the interval is "
+                "for other clips, which may count more and, without norms, set another scale"
+            )
+        elif rows:
+            yield Important(
+                f"{names}: p asks whether swapping A and B clip by clip gives such a difference; the interval is that "
+                "of the mean on other clips. With few clips, or one large difference, only more clips decide"
+            )
 
 
 def describe_undefined(comparison: Comparison) -> Iterator[str]:

@@ -12,7 +12,7 @@ only their raw scores are compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,22 +21,20 @@ import numpy as np
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.reducer.runs.measure import Category
-from speechiq.reducer.runs.systems import Flags
 from speechiq.reducer.scores.draws import DRAWS, Clips, Draws, draw
-from speechiq.reducer.scores.remarks import FLAGS, explain_missing, title
+from speechiq.reducer.scores.remarks import explain_missing, title
 from speechiq.reducer.scores.scale import MEAN, PAPER, POINTS, Scale, Weighting, calibrate, flat, score
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import CONFIDENCE, DECIMALS, ENOUGH, ENOUGH_FOR_SIQ, Difference, Interval
-from speechiq.reducer.stats.grid import UNKNOWN, Cell, Column, Grid, Important, count_units, find_caution
+from speechiq.reducer.stats.grid import count_units, find_caution
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SIQ = "siq"
-SIDES = {1: "A", -1: "B", 0: "neither"}
-RULE = "better: the system that the 95 % interval speaks for, if it excludes 0; p (permutation test) has no part in it"
-FLAGS_MEAN = "; ".join(f"{name}: {meaning}" for name, meaning in FLAGS.values())
+#: Clips (or clusters of clips) without which no difference is beyond chance: the smallest p of n of them is 2 / 2**n.
+FEWEST_FOR_VERDICT = 6
 NO_SCALE = (
     "two systems alone always have Z +1 and -1, so that SIQ needs a scale; "
     "add --norms demo, --norms FILE, or further runs"
@@ -171,9 +169,10 @@ class Comparison(NamedTuple):
 
     @property
     def better(self) -> str | None:
-        """Return the system that all intervals of `required` favor; None if they do not agree on one."""
+        """Return the system that all intervals of `required` favor; None if they do not agree, or with few clips."""
         sides = {*self.sides.values()}
-        return self.name_of(sides.pop()) if len(sides) == 1 else None
+        agreed = len(sides) == 1 and self.clusters >= FEWEST_FOR_VERDICT
+        return self.name_of(sides.pop()) if agreed else None
 
     def name_of(self, side: int) -> str | None:
         """Return the system on a side (`Difference.side`); None for 0."""
@@ -375,80 +374,3 @@ def order_shares(clips: Sequence[str], shares: np.ndarray, levels: Sequence[str]
     total = shares.sum(axis=0)
     order = np.argsort(-np.abs(total), kind="stable")
     return [ClipShare(clips[i], float(total[i]), dict(zip(levels, shares[:, i].tolist(), strict=True))) for i in order]
-
-
-def comparison_grid(comparison: Comparison, notes: Sequence[str] = (), flags: Sequence[Flags] = ()) -> Grid:
-    """Return the grid of differences: the rows of the comparison, then the flags of A and B; verdict and notes below.
-
-    Args:
-        notes: Lines that follow the verdict.
-    """
-    columns = [
-        Column("name", ""),
-        Column("a", "A", ".2f"),
-        Column("b", "B", ".2f"),
-        Column("difference", "A - B", "+.2f"),
-        Column("p", "p", ".4f"),
-        Column("better", "better"),
-    ]
-    rows: list[dict[str, Cell]] = []
-    styles = []
-    for row in comparison.rows:
-        name = " ".join(filter(None, (row.label, row.unit)))
-        scores: dict[str, Cell] = {"difference": row.difference.estimate}
-        scores |= {part: getattr(row.difference, part) for part in ("a", "b", "p")}
-        rows.append({"name": name, **scores, "better": better_of(row)})
-        styles.append({"Z": "dim", "": "bold"}.get(row.unit, ""))
-    flag_rows = [*_flag_rows(flags)]
-    notes = [Important(verdict(comparison)), *notes, *_explain_conflicts(comparison), RULE]
-    if flags:
-        notes.append(FLAGS_MEAN)
-    heading = f"A: {comparison.a}\nB: {comparison.b}"
-    return Grid(heading, columns, [*rows, *flag_rows], notes, [*styles, *[""] * len(flag_rows)])
-
-
-def _flag_rows(flags: Sequence[Flags]) -> Iterator[dict[str, Cell]]:
-    """Yield a row for each flag that A or B has."""
-    for flag, (name, _) in FLAGS.items():
-        shares = [getattr(of_system, flag) for of_system in flags]
-        if any(share is not None for share in shares):
-            a, b = (UNKNOWN if share is None else f"{100 * share:.1f}" for share in shares)
-            yield {"name": f"{name} %", "a": a, "b": b}
-
-
-def better_of(row: ComparisonRow) -> str:
-    """Return the system that the interval speaks for: A, B or neither; a dash without draws."""
-    return UNKNOWN if math.isnan(row.difference.low) else SIDES[row.side]
-
-
-def verdict(comparison: Comparison) -> str:
-    """Name the better system by the one rule: every required interval excludes 0 in its favor."""
-    if not comparison.draws:
-        return "no verdict: it rests on the intervals, which --bootstrap 0 leaves out"
-    if comparison.better:
-        side = "A" if comparison.better == comparison.a else "B"
-        return f"{side} is better beyond chance, by the intervals of {', '.join(comparison.required)}"
-    parts = []
-    for sign, word in SIDES.items():
-        if names := [name for name, each in comparison.sides.items() if each == sign]:
-            better = f"{word} is better" if sign else word
-            parts.append(f"{better} in {', '.join(names)}")
-    needed = f"in all of {', '.join(comparison.required)}" if len(comparison.required) > 1 else "in that row"
-    return f"neither is better beyond chance: {'; '.join(parts)}. A system is better only if it is {needed}"
-
-
-def _explain_conflicts(comparison: Comparison) -> Iterator[str]:
-    """Yield why the p value and the interval of a row say different things, if they do."""
-    for scaled in (False, True):
-        rows = [row for row in comparison.conflicts if (row.unit in ("Z", "")) == scaled]
-        names = ", ".join(f"{row.label} {row.unit}".strip() for row in rows)
-        if scaled and rows:
-            yield Important(
-                f"{names}: p asks whether these clips separate A from B on a scale that is held fixed; the interval is "
-                "for other clips, which may count more and, without norms, set another scale"
-            )
-        elif rows:
-            yield Important(
-                f"{names}: p asks whether swapping A and B clip by clip gives such a difference; the interval is that "
-                "of the mean on other clips. With few clips, or one large difference, only more clips decide"
-            )

@@ -68,6 +68,16 @@ def test_names_in_a_pool(three_runs):
     assert "(12 clips)" in data["caution"] and "of simulated sets" in data["caution"]
 
 
+@pytest.mark.parametrize(("clips", "better"), [(5, None), (6, "good")])
+def test_fewer_than_six_clips_have_no_verdict(tmp_path, clips, better):
+    for name, skill in (("good", 1.0), ("bad", 0.0)):
+        write_run(tmp_path / name, levels(skill, clips=clips), system=name)
+    printed, data = comparing("good", "bad", tmp_path, "--levels", "apply")
+    assert data["better"] == better and data["scores"]["apply"]["better"] == "good"
+    few = "no verdict: it needs 6 clips that no others belong to (calls, speakers), since p cannot be below 0.05 with"
+    assert (few in " ".join(printed.split())) == (better is None)
+
+
 def test_two_folders_have_no_siq_until_there_is_a_scale(three_runs, tmp_path):
     folders = three_runs / "good", three_runs / "bad"
     alone = succeeding(*folders)

@@ -13,7 +13,8 @@ from speechiq.reducer.output.page.tables import Row
 from speechiq.reducer.scores.remarks import has_scale, title
 from speechiq.reducer.scores.scale import POINTS, flat
 from speechiq.reducer.stats.grid import Column, Grid
-from speechiq.reducer.studies.comparison import Comparison, better_of, compare_all, verdict
+from speechiq.reducer.studies.compare import better_of, verdict
+from speechiq.reducer.studies.comparison import Comparison, compare_all
 
 #: Level -> column of the clips.
 COLUMNS = {"remember": "wer", "understand": "sim", "apply": "acc"}

@@ -17,11 +17,11 @@ from speechiq.reducer.scores.scale import Weighting, flat
 from speechiq.reducer.stats import contrast
 from speechiq.reducer.stats.contrast import permute
 from speechiq.reducer.stats.estimate import Difference, plain
+from speechiq.reducer.studies.compare import comparison_grid
 from speechiq.reducer.studies.comparison import (
     compare_all,
     compare_scores,
     comparison_content,
-    comparison_grid,
     draw_gaps,
 )
 from tests.reducer.scores.test_bootstrap import make_pool

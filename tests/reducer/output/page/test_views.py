@@ -10,7 +10,8 @@ from speechiq.reducer.output.page import figures, page
 from speechiq.reducer.output.page.browser import charts
 from speechiq.reducer.output.page.study import gather_report
 from speechiq.reducer.output.scoreboard_records import rows_of
-from speechiq.reducer.studies.comparison import compare_scores, verdict
+from speechiq.reducer.studies.compare import verdict
+from speechiq.reducer.studies.comparison import compare_scores
 from tests.reducer.output.page.conftest import SIZES
 from tests.reducer.output.page.test_page import names
 
