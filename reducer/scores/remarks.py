@@ -28,6 +28,8 @@ FEW = 5
 HIGH_FLOOR = 0.5
 #: Letters up to which the first word of a category is taken for initials, such as asr or pf.
 INITIALS = 3
+#: Names that are written otherwise.
+TITLES = {"speech_text_wer": "Speech-text WER", "web_of_lies": "Web of Lies"}
 ONE_SYSTEM = (
     "no SIQ and no Z: one system alone has no scale; score it on that of others: --norms demo for the demo set, or "
     "--norms FILE; or give the runs of three systems or more"
@@ -317,8 +319,8 @@ def title(level: str) -> str:
     >>> title("remember"), title("pf_pause"), title("speech_text_wer")
     ('Remember', 'PF Pause', 'Speech-text WER')
     """
-    if level == "speech_text_wer":
-        return "Speech-text WER"
+    if level in TITLES:
+        return TITLES[level]
     first, *others = level.split("_")
     return " ".join([first.upper() if len(first) <= INITIALS else first.title(), *map(str.title, others)])
 
