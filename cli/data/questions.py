@@ -156,6 +156,8 @@ def croissant(
     from speechiq.siq_tasks.questions.check import describe_croissant
     from speechiq.siq_tasks.questions.file import read_questions
 
+    if file.suffix.lower() != ".jsonl":
+        raise SpeechIQError(file, "not JSON lines, whose fields Croissant describes", "publish the questions as .jsonl")
     if not re.match(r"https?://[^/\s]", url):
         raise SpeechIQError(f"--url {url}", "not an address", "give a page such as https://example.org/questions")
     if output.parent.resolve() != file.parent.resolve():

@@ -69,9 +69,12 @@ def read_cards(systems: Iterable[System]) -> dict[str, ClipCards]:
     if not written:
         names = ", ".join(map(repr, controls))
         raise SpeechIQError(f"only controls ({names}) in these runs", fix="give runs of other systems")
-    if not any(written.values()):
-        raise SpeechIQError("no system in these runs has transcripts", fix="give runs of siq_remember or siq_all")
+    if without := [name for name, transcripts in written.items() if not transcripts]:
+        names = ", ".join(map(repr, without))
+        raise SpeechIQError(f"no transcripts of {names} in these runs", fix="give runs of siq_remember or siq_all")
     common = set.intersection(*map(set, written.values()))
+    if not common:
+        raise SpeechIQError("no clip was transcribed by all systems", fix="give runs of them on the same task")
     found = {}
     for clip in sorted(common):
         texts: dict[str, str] = {}

@@ -19,6 +19,7 @@ from speechiq.reducer.scores.suites import read_systems
 from speechiq.reducer.studies import people_ranks
 from speechiq.reducer.studies.correlated import list_scores, score_texts
 from tests.commands import print_and_write, refusal, succeed
+from tests.reducer.conftest import write_run
 from tests.reducer.output.page.conftest import HOSTILE, TEXTS, cascade, write_system
 
 CLIPS = sorted(TEXTS)
@@ -86,6 +87,13 @@ def test_systems_that_wrote_the_same_have_nothing_to_rank(tmp_path):
         write_system(tmp_path / name, name, lambda clip, text: text, "B")
     refused = refusal("paper", "rank", tmp_path, "-o", tmp_path / "rank.html")
     assert "the systems wrote the same on all 4 clips" in refused
+
+
+def test_a_system_without_transcripts_is_named(tmp_path):
+    write_system(tmp_path / "a", "a", lambda clip, text: text, "B")
+    write_run(tmp_path / "b", {"apply": {CLIPS[0]: {"q": 1.0}}}, system="b")
+    refused = refusal("paper", "rank", tmp_path, "-o", tmp_path / "rank.html")
+    assert "no transcripts of 'b' in these runs; give runs of siq_remember or siq_all" in refused
 
 
 def test_controls_alone_have_nothing_to_rank(runs, tmp_path):

@@ -120,3 +120,5 @@ def test_a_file_without_questions_is_one_line(tmp_path):
     (tmp_path / "notes.jsonl").write_text('{"id": "a"}')
     line = refusal("data", "croissant", tmp_path / "notes.jsonl", *OPTIONS, "-o", tmp_path / "croissant.json")
     assert "notes.jsonl" in line
+    line = refusal("data", "croissant", tmp_path / "notes.csv", *OPTIONS, "-o", tmp_path / "croissant.json")
+    assert "not JSON lines, whose fields Croissant describes; publish the questions as .jsonl" in line
