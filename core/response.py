@@ -47,7 +47,7 @@ class Response:
         hypotheses: The n-best list of a recognizer, best first; empty if it gave one text only.
         provenance: How a corrector's text became the transcript (a key of `CORRECTIONS`); empty without a corrector.
         latency: Its times, if they were asked for; None for what comes from the response cache.
-        at_limit: Whether a transcript ended at the limit of its tokens, as an endpoint says; see `CutText` for answers.
+        at_limit: Whether a transcript ended at the limit of its tokens; see `CutText` for answers.
 
     >>> Response("so it goes on").cut([" on"]).text, Response("so it goes on").cut(" it").text
     ('so it goes', 'so')

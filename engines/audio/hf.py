@@ -121,13 +121,13 @@ class AudioLLM(CheckpointWriter, AudioEngine):
         on_chunk = collect_parts(sizes, _join, on_result)
         work = self._list_work(requests, limits, self.inputs.for_transcript)
         parts = self._run(("transcribing", "chunk"), requests, work, self._decode_transcripts, on_chunk)
-        transcripts = group_by_size(parts, sizes)
-        if cut := sum(map(_is_cut, transcripts)):
+        transcripts = list(map(_join, group_by_size(parts, sizes)))
+        if cut := sum(transcript.at_limit for transcript in transcripts):
             log.warning(
                 "%s transcribing: %d of %d transcripts were cut off after %d tokens and %d per second",
                 self.checkpoint.name, cut, len(prompts), TOKENS_BESIDE, TOKENS_PER_S,
             )  # fmt: skip
-        return list(map(_join, transcripts))
+        return transcripts
 
     def check_text_alone(self) -> None:
         """Refuse a processor or chat template that takes no text without audio; see `AudioEngine.check_text_alone`."""
@@ -224,13 +224,10 @@ def _as_work(prompt: Prompt, request: Request, make: Callable[[Prompt, Request],
     return Work(build, request, prompt.seconds or len(prompt.text), bool(prompt.clips))
 
 
-def _is_cut(parts: Sequence[Transcript]) -> bool:
-    return any(part.cut for part in parts)
-
-
 def _join(parts: Sequence[Transcript]) -> Response:
     """Return the transcript of a clip, joined from those of its chunks."""
-    return Response(" ".join(part.text for part in parts).strip(), coverage=1.0)
+    text = " ".join(part.text for part in parts).strip()
+    return Response(text, coverage=1.0, at_limit=any(part.cut for part in parts))
 
 
 class AutoAudioModel:

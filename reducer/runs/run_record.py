@@ -146,8 +146,8 @@ class CutReplies(NamedTuple):
 
     Attributes:
         replies: Their number.
-        limits: Most tokens of a reply, of each task that has another limit; empty for transcripts, whose limit is the
-            endpoint's own.
+        limits: Most tokens of a reply, of each task that has another limit; empty for transcripts, whose limit is that
+            of the endpoint or of the seconds of the clip.
         kind: `replies` or `transcripts`.
     """
 
@@ -166,8 +166,8 @@ max_gen_toks=1024'
         """
         if self.kind == TRANSCRIPTS:
             return (
-                f"{self.at_limit} of {self.replies} transcripts of {printable(self.system)} end at the endpoint's own "
-                "token limit; raise it there, or send the clips in parts with max_audio_s"
+                f"{self.at_limit} of {self.replies} transcripts of {printable(self.system)} end at a token limit: the "
+                "model repeats itself, or an endpoint has a low limit (raise it there, or set max_audio_s)"
             )
         limit = f"limit of {' or '.join(map(str, self.limits))} tokens" if self.limits else "token limit"
         longer = LONGER * max(self.limits, default=USUAL)

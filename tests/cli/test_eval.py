@@ -317,7 +317,7 @@ def test_what_a_run_warns_of_is_said_below_it(endpoint_key, tmp_path, monkeypatc
         assert len(server.requests) == 1, "the second run has its transcript from the response cache"
     assert f"{server.url}: openai:ear transcribing: 1 of 1 replies ended at the token limit\n" in done.stderr
     for printed in (done.stdout, again.stdout):
-        cut = "1 of 1 transcripts of openai:ear end at the endpoint's own token limit; raise it there"
+        cut = "1 of 1 transcripts of openai:ear end at a token limit: the model repeats itself, or an endpoint"
         assert cut in " ".join(printed.split()) and "max_gen_toks" not in printed
 
 

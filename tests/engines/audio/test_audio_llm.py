@@ -186,7 +186,7 @@ def test_transcripts_that_are_cut_off_are_counted(checkpoint, clips, monkeypatch
     cut = engine.transcribe(write_down(clips))
     assert all(text.startswith(beginning) for text, beginning in zip(texts(whole), texts(cut), strict=True))
     count = sum(text != beginning for text, beginning in zip(whole, cut, strict=True))
-    assert 0 < count < len(clips)
+    assert 0 < count < len(clips) and count == sum(transcript.at_limit for transcript in cut)
     assert caplog.messages == [
         f"{engine.checkpoint.name} transcribing: {count} of 3 transcripts were cut off after 0 tokens and 20 per second"
     ]
