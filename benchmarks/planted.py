@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.metrics.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.studies.listening import AUDIO
 from speechiq.siq_tasks.conditions.spec import MUTED, SWAPPED, TEXT

@@ -17,8 +17,8 @@ import numpy as np
 from measure import write
 from tqdm import tqdm
 
+from speechiq.metrics.measure import Category, Measure
 from speechiq.reducer import ScoreMatrix
-from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.scores.bootstrap import bound_means
 from speechiq.reducer.scores.draws import draw
 from speechiq.reducer.scores.scale import flat

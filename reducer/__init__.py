@@ -1,8 +1,8 @@
 """Compute an IQ from runs: lm-eval's output files in, a ranking of speech systems out."""
 
+from speechiq.metrics.measure import Category, Measure
 from speechiq.reducer.output.scoreboard_records import as_json
 from speechiq.reducer.output.scoreboard_table import as_grid
-from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import Flags, Runs, System
 from speechiq.reducer.scores.bootstrap import Bars, leave_one_out, resample
 from speechiq.reducer.scores.levels import LEVELS

@@ -18,6 +18,7 @@ from speechiq.metrics.judge import reader
 from speechiq.metrics.judge.free_answers import check_docs
 from speechiq.metrics.judge.settings import READER
 from speechiq.metrics.letters.options import NONE_OF_THE_ABOVE, NONE_OPTION
+from speechiq.metrics.measure import read_category
 from speechiq.metrics.settings import read_record
 from speechiq.metrics.words.normalizer import refuse_lost_marks
 from speechiq.metrics.words.units import describe_measure, refuse_unspaced, warn_other_language
@@ -103,6 +104,9 @@ class SpeechTask(ConfigurableTask):
             refuse_lost_marks(docs["text"], docs["normalizer"][0])
             if language := read_language(about):
                 warn_other_language(docs["text"], language)
+        if missing := [field for field in about.get("item", ()) if field not in docs.column_names]:
+            fault = f"metadata.item: docs have no field {missing[0]!r}"
+            raise SpeechIQError(self.config.task, fault, f"name some of {', '.join(docs.column_names)}")
         self.dataset = {"test": docs}
         about |= {**loaded.record, "content_sha256": digest_content(docs)}
         if PROMPTS in loaded.record:
@@ -254,14 +258,16 @@ def _add_columns(task: Task, columns: Columns) -> Task:
     return task | {"metric_list": [*task["metric_list"], *(column.metric for column in columns)]}
 
 
-def _refuse_unknown_measure(task: Task) -> Task:
-    """Refuse a task whose measure is none of its columns: its results could not be scored."""
-    measure, columns = task["metadata"].get("measure"), [metric["metric"] for metric in task["metric_list"]]
-    if not columns or not isinstance(measure, Mapping) or measure.get("column") in columns:
+def _refuse_unscored(task: Task) -> Task:
+    """Refuse a task whose results could not be scored: a key is invalid, or no column is that of the measure."""
+    columns = [metric["metric"] for metric in task["metric_list"]]
+    if "measure" not in task["metadata"]:
         return task
-    name = measure.get("column")
-    fault = f"{name!r:.80} is not one of {', '.join(columns)}"
-    raise SpeechIQError("metadata.measure.column", fault, f"{did_you_mean(str(name), columns)}correct it")
+    name = read_category(task["metadata"], str(task["task"])).measure.column
+    if columns and name not in columns:
+        fault = f"metadata.measure.column: {name!r:.80} is not one of {', '.join(columns)}"
+        raise SpeechIQError(f"task {task['task']!r}", fault, f"{did_you_mean(name, columns)}correct it")
+    return task
 
 
 #: What makes the configuration of a task whole, in this order.
@@ -275,7 +281,7 @@ STEPS: tuple[Callable[[Task], Task], ...] = (
     _write_prompt,
     _add_reader,
     _time_answers,
-    _refuse_unknown_measure,
+    _refuse_unscored,
     _drop_reasoning,
 )
 

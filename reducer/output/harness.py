@@ -21,8 +21,8 @@ import numpy as np
 
 from speechiq.core.files.json_text import content_sha256
 from speechiq.core.files.plain import write_whole
+from speechiq.metrics.measure import Category
 from speechiq.reducer.output.scoreboard_records import rows_of
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.scores.scoreboard import Scoreboard
 
 VERSION = 1.0

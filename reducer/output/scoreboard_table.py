@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from speechiq.core.console import count_of, printable
 from speechiq.core.files.json_text import shorten
 from speechiq.metrics.columns import mean
+from speechiq.metrics.measure import Measure, others_than_usual
 from speechiq.reducer.output.scoreboard_records import count_hallucinated
 from speechiq.reducer.output.terminal import CONTROL, MISMATCH
 from speechiq.reducer.runs.conditions import ASPECTS, summarize
 from speechiq.reducer.runs.judged import name_judges
-from speechiq.reducer.runs.measure import Measure, others_than_usual
 from speechiq.reducer.runs.samples import READ_BY_MODEL, READER_AGREES
 from speechiq.reducer.scores.remarks import FLAGS, title
 from speechiq.reducer.scores.scoreboard import Scoreboard

@@ -84,7 +84,7 @@ class Mismatch(NamedTuple):
 def read_conditions(task: TaskRun) -> dict[str, Scalar]:
     """Return a task's name and the metadata that its scores depend on; None for a key that it does not record.
 
-    >>> from speechiq.reducer.runs.measure import Category, Measure
+    >>> from speechiq.metrics.measure import Category, Measure
     >>> category = Category("s", "c", Measure("acc", "higher", "acc. %"), ("id",), settings=("embedder",))
     >>> task = TaskRun(0.0, "", "s", "t", category, {"version": 1, "dataset": "demo", "embedder": "e"}, {})
     >>> [f"{field}={value}" for field, value in read_conditions(task).items() if value is not None]

@@ -14,7 +14,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import decode, refuse_extremes
 from speechiq.core.files.plain import is_of_desktop, read_plain, reading
 from speechiq.engines.languages import AUTO, ENGLISH, KEY
-from speechiq.reducer.runs.measure import Category, read_category
+from speechiq.metrics.measure import Category, read_category
 from speechiq.siq_tasks.conditions.spec import LISTEN
 from speechiq.siq_tasks.loaders.odd_rows import describe_odd_rows
 

@@ -20,7 +20,7 @@ from speechiq.core.files.json_text import decode, may_be_extreme, refuse_extreme
 from speechiq.core.files.plain import locate_line, open_plain, reading
 from speechiq.metrics.judge.rubric import MEANING
 from speechiq.metrics.letters.options import DERIVED, tally_letters
-from speechiq.reducer.runs.measure import Category
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.table import GROUP, Item, Table, as_column
 

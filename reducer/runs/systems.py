@@ -19,8 +19,8 @@ import numpy as np
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.base import CONTROL
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.judged import Judged, read_judgments
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import FLAGS, join_clusters, read_sample_table, show_item
 from speechiq.reducer.runs.table import EMPTY, Item, Table, as_column, enumerate_values, join_tables

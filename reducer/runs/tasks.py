@@ -10,7 +10,7 @@ import msgspec
 from speechiq.core.console import count_of, list_some, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.base import CASCADE, CONTROL, CORRECTED, DECLARED, END_TO_END, PERSON, RECOGNIZER, SYSTEM_KINDS
-from speechiq.reducer.runs.measure import Category, differences
+from speechiq.metrics.measure import Category, differences
 from speechiq.reducer.runs.results_file import (
     IMPORTED,
     Results,

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.measure import Category, Measure
+from speechiq.metrics.measure import Category, Measure
 from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import EMPTY, GROUP, Item, Table, as_column, join_tables

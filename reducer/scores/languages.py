@@ -14,7 +14,7 @@ import numpy as np
 
 from speechiq.core.ids import drop_dataset
 from speechiq.engines.languages import ENGLISH
-from speechiq.reducer.runs.measure import Category
+from speechiq.metrics.measure import Category
 from speechiq.reducer.scores.score_matrix import ScoreMatrix
 from speechiq.reducer.scores.scoreboard import Scoreboard
 from speechiq.reducer.stats.bootstrap import mean_of_defined, resample

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import suggest
-from speechiq.reducer.runs.measure import Category, read_category
+from speechiq.metrics.measure import Category, read_category
 from speechiq.siq_tasks.index import TEMPLATES, read_task
 
 SUITE = "siq"

@@ -12,7 +12,7 @@ from speechiq.core.console import count_of, printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import exists
 from speechiq.core.suggestions import did_you_mean
-from speechiq.reducer.runs.measure import Category
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import is_siq
 from speechiq.reducer.scores.suites import Found, ScoringOptions, find_suites

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.console import count_of
-from speechiq.reducer.runs.measure import Category
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.norms import Norms

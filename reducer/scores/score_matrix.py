@@ -11,7 +11,7 @@ import numpy as np
 
 from speechiq.core.console import list_some
 from speechiq.core.errors import SpeechIQError
-from speechiq.reducer.runs.measure import Category, others_than_usual
+from speechiq.metrics.measure import Category, others_than_usual
 from speechiq.reducer.runs.samples import show_item
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import Item, Table

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.conditions import Mismatch
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.samples import FLAGS, FLOOR
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.table import GROUP, as_column, join_tables

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.languages import KEY
-from speechiq.reducer.runs.measure import Category
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import Runs, System, add_judge, read_systems_of
 from speechiq.reducer.runs.table import Item

@@ -22,8 +22,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.suggestions import did_you_mean
 from speechiq.engines.base import CASCADE, CORRECTED, END_TO_END, RECOGNIZER
 from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.conditions import compare_systems
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import name_under
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.runs.tasks import changes

@@ -13,9 +13,9 @@ from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import shorten
 from speechiq.core.suggestions import did_you_mean
+from speechiq.metrics.measure import Category, Measure
 from speechiq.reducer.runs.conditions import Mismatch, compare_systems, summarize
 from speechiq.reducer.runs.judged import name_judges
-from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import SampleTable, join_columns, read_sample_table
 from speechiq.reducer.runs.systems import Flags, System

@@ -9,8 +9,8 @@ import numpy as np
 
 from speechiq.core.console import count_of
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.measure import Category
 from speechiq.reducer.runs.conditions import summarize
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.comparability import intersect
 from speechiq.reducer.scores.draws import Clips

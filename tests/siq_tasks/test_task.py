@@ -18,6 +18,7 @@ from speechiq.core.transforms import read_transforms
 from tests.runs import load_task
 
 SUITE = suite.HERE
+MEASURE = {"column": "we", "direction": "lower", "unit": "WER %"}
 FILES = sorted(file for file in SUITE.rglob("*.yaml") if not file.name.startswith("_"))
 LEVELS = {"remember": "wer", "understand": "similarity", "apply": "acc"}
 
@@ -95,14 +96,25 @@ def test_a_task_with_a_condition_of_its_own_refuses_another(manager):
     [
         ({"level": "rember"}, r"metadata\.level: 'rember' is not one of .*; did you mean remember\? correct it"),
         ({"task_type": "spoken_choise"}, r"metadata\.task_type: 'spoken_choise' is .*; did you mean spoken_choice\?"),
-        ({"measure": {"column": "we"}}, r"metadata\.measure\.column: 'we' is not one of wer, .*; did you mean wer\?"),
-        ({"measure": {"direction": "lower"}}, r"metadata\.measure\.column: None is not one of wer, .*; correct it"),
+        ({"measure": MEASURE}, r"metadata\.measure\.column: 'we' is not one of wer, .*; did you mean wer\?"),
+        (
+            {"measure": {"direction": "lower"}},
+            r"task 'siq_demo_remember': metadata has no measure\.column; name the col",
+        ),
+        ({"measure": MEASURE | {"direction": "down"}}, r"metadata\.measure\.direction: 'down' is not valid"),
+        ({"item": "id"}, r"metadata\.item: 'id' is not valid .*; list fields of doc, the clip first"),
     ],
 )
 def test_an_unknown_type_or_measure_is_refused_before_docs_are_loaded(changed, message):
     config = load_yaml(SUITE / "demo" / "siq_demo_remember.yaml", resolve_func=True)
     with pytest.raises(SpeechIQError, match=message):
         speech_task.resolve_task(config | changed)
+
+
+def test_an_item_is_named_by_fields_of_the_docs():
+    config = load_yaml(SUITE / "demo" / "siq_demo_remember.yaml", resolve_func=True)
+    with pytest.raises(SpeechIQError, match=r"metadata\.item: docs have no field 'nope'; name some of id, dataset"):
+        speech_task.SpeechTask(config | {"item": ["nope"]})
 
 
 def test_a_spoilt_clip_stops_the_task_from_loading(manager, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.json_text import content_sha256, shorten
 from speechiq.core.files.page import Page, write_page
 from speechiq.core.files.plain import refuse_to_overwrite
+from speechiq.metrics.measure import others_than_usual
 from speechiq.reducer.output.page import browser, items, page, tables
 from speechiq.reducer.output.page.clips import find_sounds, list_texts
 from speechiq.reducer.output.page.identity import name_encoder
@@ -25,7 +26,6 @@ from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.output.scoreboard_table import TITLE, TITLE_WITHOUT
 from speechiq.reducer.output.side_tables import SideTables
 from speechiq.reducer.output.suite_scores import SuiteScores
-from speechiq.reducer.runs.measure import others_than_usual
 from speechiq.reducer.runs.run_record import RunCost
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.remarks import MEANINGS

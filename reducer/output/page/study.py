@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.measure import Category
 from speechiq.reducer.output.page.clips import ClipView, read_clips
 from speechiq.reducer.output.page.identity import short_names
 from speechiq.reducer.output.page.suite import gather_groups
 from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, score_suite
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.signs import NO_REPLIES, Replies, SignsOfSystems, read_answer_texts
 from speechiq.reducer.runs.systems import read_systems_of

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from speechiq.core.errors import SpeechIQError
+from speechiq.metrics.measure import Category
 from speechiq.reducer.output.page import figures
 from speechiq.reducer.output.page.clips import find_source, number
 from speechiq.reducer.output.page.identity import set_apart, short_names
@@ -21,7 +22,6 @@ from speechiq.reducer.output.scoreboard_table import as_grid, group_grid
 from speechiq.reducer.output.side_tables import reliability_grid
 from speechiq.reducer.output.suite_scores import SuiteScores
 from speechiq.reducer.runs.judged import Judged, read_item, read_stored
-from speechiq.reducer.runs.measure import Category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.samples import first_of, read_sample_rows, show_item
 from speechiq.reducer.runs.table import Item

@@ -16,6 +16,7 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import open_plain
 from speechiq.core.prompt import PROMPTS
 from speechiq.engines.languages import KEY
+from speechiq.metrics.measure import KEYS
 from speechiq.reducer.output.published.schema import (
     CategoryRecord,
     Declaration,
@@ -29,7 +30,6 @@ from speechiq.reducer.output.published.schema import (
 from speechiq.reducer.output.scoreboard_records import rows_of
 from speechiq.reducer.runs.conditions import FIELDS
 from speechiq.reducer.runs.judged import read_stored
-from speechiq.reducer.runs.measure import KEYS
 from speechiq.reducer.runs.results_file import CONDITION, IMPORTED, TaskRun
 from speechiq.reducer.runs.run_record import read_run_record
 from speechiq.reducer.runs.samples import CLUSTER, FLAGS, FLOOR, read_sample_rows

@@ -11,11 +11,11 @@ from speechiq.core.batches import over_cores
 from speechiq.core.console import count_of, progress_bar
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import is_folder
+from speechiq.metrics.measure import differences
 from speechiq.reducer.output.published.check import LARGEST_FILE, CheckedFolder, check_registry
 from speechiq.reducer.output.published.folder import AGAIN
 from speechiq.reducer.output.published.schema import NORMS
 from speechiq.reducer.runs.conditions import compare_items, compare_systems
-from speechiq.reducer.runs.measure import differences
 from speechiq.reducer.scores import norms as siq_norms
 from speechiq.reducer.scores.levels import SUITE as SIQ
 from speechiq.reducer.scores.norms import SHIPPED, Norms

@@ -10,8 +10,8 @@ from lm_eval.utils import hash_dict_images, sanitize_list
 from speechiq.metrics import reply
 from speechiq.metrics.judge.free_answers import item_of, score
 from speechiq.metrics.judge.judging import Judgment
+from speechiq.metrics.measure import read_category
 from speechiq.reducer.runs.judged import read_judgments
-from speechiq.reducer.runs.measure import read_category
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.studies.agreement import measure_reliability
 from tests.reducer.judged_runs import METADATA

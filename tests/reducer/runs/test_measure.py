@@ -13,8 +13,8 @@ from speechiq.core.errors import SpeechIQError
 from speechiq.metrics.columns import columns_of
 from speechiq.metrics.judge import meaning
 from speechiq.metrics.letters.options import DERIVED
+from speechiq.metrics.measure import Category, Measure, differences, read_category
 from speechiq.reducer import LEVELS, read_systems
-from speechiq.reducer.runs.measure import Category, Measure, differences, read_category
 from speechiq.reducer.runs.systems import read_systems_of
 from speechiq.reducer.runs.tasks import categories_of, find_tasks, group
 from tests.reducer.conftest import write_run

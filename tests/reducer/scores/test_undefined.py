@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from speechiq.metrics.measure import Category, Measure
 from speechiq.reducer.api import compare
-from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.runs.systems import System
 from speechiq.reducer.scores.bootstrap import resample_raw
 from speechiq.reducer.scores.score_matrix import ScoreMatrix, align

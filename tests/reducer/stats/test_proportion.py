@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from speechiq.metrics.measure import Category, Measure
 from speechiq.reducer import ScoreMatrix
-from speechiq.reducer.runs.measure import Category, Measure
 from speechiq.reducer.scores.bootstrap import resample_alone, resample_raw
 from speechiq.reducer.stats.bootstrap import estimate_share, wilson
 

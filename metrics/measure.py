@@ -278,9 +278,13 @@ def _flatten(description: Mapping[str, Any], alternatives: Set[str]) -> dict[str
     }
 
 
-def read_category(metadata: Mapping[str, Any], task: str, file: str) -> Category:
-    """Return the category in a task's metadata, by default named like the task; refuse an invalid key."""
-    where = f"{file!r}, task {task!r}"
+def read_category(metadata: Mapping[str, Any], task: str, file: str = "") -> Category:
+    """Return the category in a task's metadata, by default named like the task; refuse an invalid key.
+
+    Args:
+        file: Where the metadata stand, for errors, if that is not the task itself.
+    """
+    where = f"{file!r}, task {task!r}" if file else f"task {task!r}"
     given = {key: metadata[key] for key in KEYS if key in metadata}
     try:
         category = msgspec.convert({"category": task} | given, Category)
