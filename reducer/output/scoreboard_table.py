@@ -19,6 +19,8 @@ from speechiq.reducer.stats.estimate import CONFIDENCE
 from speechiq.reducer.stats.grid import Cell, Column, Grid, Important, name_units
 from speechiq.reducer.studies.groups import Gap, GroupScores
 
+#: Columns that are not scores of a category or group, which may have one of these names.
+OTHERS = frozenset({"rank", "system", "kind", "siq", "hallucination", "hallucinated", "gap", "gap_groups", *FLAGS})
 SYSTEM = "System"
 #: The column of the kinds of systems, which is shown if they differ.
 KIND = Column("kind", "Kind", kind="type")
@@ -55,6 +57,11 @@ def score_column(name: str, heading: str, unit: str, direction: str = "higher") 
     return Column(name, f"{heading}\n{unit}", ".2f", ".1f", factor, kind="level", lower=direction == "lower")
 
 
+def _name_column(category: str) -> str:
+    """Return the name of the column of a category or group, which is none of `OTHERS`."""
+    return f"score {category}" if category in OTHERS else category
+
+
 def group_grid(scores: GroupScores) -> Grid:
     """Return the grid of the scores of groups, with the largest gap of each system; groups are named as they are."""
     scoreboard = scores.scoreboard
@@ -66,7 +73,7 @@ def group_grid(scores: GroupScores) -> Grid:
     if scoreboard.bars:
         notes.append(describe_samples(scoreboard.bars.draws, scoreboard.bars.seed, scoreboard.pool.units))
     grid = as_grid(scoreboard, scores.heading, notes)
-    named = {group: f"{group}\n{category.unit}" for group in scoreboard.levels}
+    named = {_name_column(group): f"{group}\n{category.unit}" for group in scoreboard.levels}
     shown = [column._replace(heading=named.get(column.name, column.heading)) for column in grid.columns]
     gap = score_column("gap", "Best - worst", category.unit)
     columns = [gap._replace(form="+.2f", ends="+.1f"), Column("gap_groups", "", below="gap")]
@@ -106,11 +113,11 @@ def _list_columns(scoreboard: Scoreboard) -> Iterator[Column]:
     if len(shown_kinds(scoreboard)) > 1:
         yield KIND
     for name, category in scoreboard.columns.items():
-        measure = category.measure
-        yield score_column(name, title(name), category.unit, measure.direction)
+        column = score_column(_name_column(name), title(name), category.unit, category.measure.direction)
+        yield column
         if scoreboard.has_z:
-            yield Column(f"{name}_z", "Z", "+.2f", below=name)
-        yield Column(f"{name}_undefined", "", below=name)
+            yield Column(f"{name}_z", "Z", "+.2f", below=column.name)
+        yield Column(f"{name}_undefined", "", below=column.name)
     if scoreboard.hallucination:
         heading = f"{HALLUCINATION}\n%"
         yield Column("hallucination", heading, ".1f", factor=100.0, kind="level", lower=True, meaning=INVENTED)
@@ -149,7 +156,7 @@ def _row(scoreboard: Scoreboard, row: int) -> dict[str, Cell]:
     for column, category in scoreboard.columns.items():
         estimate = scoreboard.estimate(column, row)
         # Beside SIQ, which has an interval of its own, categories have none.
-        cells[column] = estimate.value if scoreboard.has_siq else estimate
+        cells[_name_column(column)] = estimate.value if scoreboard.has_siq else estimate
         if column in scoreboard.z:
             cells[f"{column}_z"] = float(scoreboard.z[column][row])
         scored = scoreboard.find_scored(column, row)
