@@ -138,7 +138,10 @@ def read_study(
 
 
 def _read_answers(tasks: Iterable[TaskRun], options: ScoringOptions) -> Answers:
-    """Read the answers to the questions that all share; none, with the reason, if a row has another template, since such runs can be scored too."""
+    """Read the answers to the questions that all share; none, with the reason, if rows have another template.
+
+    Such runs can be scored too.
+    """
     try:
         answers = read_votes(task for task in tasks if task.level == "apply")
         return keep_shared(answers, options.allow_mismatch)
