@@ -152,14 +152,18 @@ class Grid(NamedTuple):
         return [line for part in self.parts(column) if part.name in row for line in part.lines(row[part.name]) if line]
 
     def sort_key(self, row: Mapping[str, Cell], column: Column) -> float | str | None:
-        """Return the number of a cell, unrounded in its unit; empty for an unknown one, None for a text."""
+        """Return the number of a cell, unrounded in its unit; empty for an unknown one, None for a text.
+
+        >>> Grid("", [], []).sort_key({"wer": 0.839}, Column("wer", "WER %", factor=100))
+        83.9
+        """
         cell = row.get(column.name, "")
         number = cell.value if isinstance(cell, Estimate) else cell
         if isinstance(number, str):
             return None
         if number is None or math.isnan(number):
             return ""
-        shown = (number if column.factor == 1 else number * column.factor) + 0
+        shown = (number if column.factor == 1 else float(f"{number * column.factor:.15g}")) + 0
         return int(shown) if float(shown).is_integer() else shown
 
     def parts(self, column: Column) -> list[Column]:
