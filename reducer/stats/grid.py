@@ -245,7 +245,7 @@ def find_caution(cells: Iterable[Any]) -> str | None:
     those of a single cluster.
 
     >>> find_caution(["text", Estimate(0.5, 0.4, 0.6, clusters=14, clips=14, enough=50)])
-    'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
+    'Small test set (14 clips): the intervals are approximate. Intervals from fewer than 50 clips may be too narrow'
     >>> find_caution([Estimate(0.5, 0.4, 0.6, clusters=6, clips=200)])
     'Few clusters (200 clips in 6 clusters): the intervals are unreliable, since the clips of a cluster, such as a \
 call or a speaker, are alike'
@@ -267,7 +267,7 @@ def _describe_small(estimate: Estimate) -> str:
     clips = estimate.clips
     small = f"Small test set ({count_units(clips, estimate.clusters)})"
     if estimate.enough < ENOUGH_FOR_SIQ:
-        fewer = f"Those from fewer than {estimate.enough} clips may be too narrow"
+        fewer = f"Intervals from fewer than {estimate.enough} clips may be too narrow"
         return f"{small}: the intervals are approximate. {fewer}"
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     (own, worst), (norms, worst_on_norms) = MEASURED[size]
