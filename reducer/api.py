@@ -235,11 +235,7 @@ def _split_runs(runs: Place | System | Iterable[Place | System] | None) -> tuple
     """Return the systems among runs, and the paths among them."""
     if runs is None:
         return [], []
-    if isinstance(runs, System):
-        return [runs], []
-    if isinstance(runs, str | PathLike):
-        return [], _as_paths(runs)
-    listed = list(runs)
+    listed = [runs] if isinstance(runs, System | str | PathLike) else list(runs)
     systems = [run for run in listed if isinstance(run, System)]
     places = [run for run in listed if isinstance(run, str | PathLike)]
     return systems, _as_paths(places)

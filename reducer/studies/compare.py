@@ -383,7 +383,7 @@ def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
 
 def _list_units(tasks: Sequence[TaskRun]) -> dict[str, str]:
     """Return column -> its unit, of those that some task describes: a per cent sign for one that is read in percent."""
-    units = {}
+    units: dict[str, str] = {}
     for category in [task.category for task in tasks]:
         for measure in (category.measure, *category.extra_columns):
             columns = [measure.by(column) for column in measure.columns]
