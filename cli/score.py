@@ -181,9 +181,10 @@ def score(
             write_harness(each.scoreboard, folder)
 
     result = StudyResult("speechiq-scores", grids, content, rows, tasks=tasks)
-    publish(result, outputs, runs, explain, page=lambda: page, write_folder=write_folder)
     if save_norms and scale:
         write_norms(scale, save_norms)
+    publish(result, outputs, runs, explain, page=lambda: page, write_folder=write_folder)
+    if save_norms and scale:
         clips = max(len(level.clips) for level in scale.levels.values())
         size = f"{count_of(len(scale.systems), 'system')} on {count_of(clips, 'clip')}"
         if scale.excluded:

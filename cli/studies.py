@@ -250,7 +250,8 @@ def unanswerable(
             raise SpeechIQError(f"--{option} {value} and --signs", "signs need no set", "leave one out")
     if signs:
         outputs = list_outputs(output, ("json", "csv"), force)
-        answers = _read(runs, allow_mismatch)
+        answers = suites.read_all_answers(runs, allow_mismatch)
+        say_warnings(answers.warnings)
         tasks, _ = suites.find_levels(runs, allow_mismatch)
         return publish(unanswerable_sets.count_signs(read_signs(tasks), answers), outputs, runs)
     if confirmed:

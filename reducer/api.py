@@ -1,5 +1,6 @@
 """Read, rank and compare systems and predict failure from Python, with the defaults of the commands."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
@@ -97,7 +98,7 @@ def rank(
         ```
     """
     options = _options(weights, clip_weights, norms, exclude, allow_mismatch, draws, seed)
-    return rank_systems(SUITE, _read_all(runs), options)
+    return rank_systems(SUITE, _read_all(*_split_runs(runs)), options)
 
 
 def compare(
@@ -145,7 +146,7 @@ def compare(
     options = _options(weights, clip_weights, norms, exclude, allow_mismatch, draws, seed)
     find = partial(select_runs, options=options)
     systems, paths = _split_runs(runs)
-    named = _hold(systems) if systems else find(paths) if paths else None
+    named = _hold(_read_all(systems, paths)) if systems else find(paths) if paths else None
     one, other = (choose_system(str(place), named, find) for place in (a, b))
     required = [level.strip() for level in levels.split(",")] if isinstance(levels, str) else levels
     pairs = list(pair_up(one, other, named, None if required is None else list(required), (str(a), str(b))))
@@ -234,23 +235,26 @@ def _split_runs(runs: Place | System | Iterable[Place | System] | None) -> tuple
     """Return the systems among runs, and the paths among them."""
     if runs is None:
         return [], []
-    if isinstance(runs, System):
-        return [runs], []
-    if isinstance(runs, str | PathLike):
-        return [], _as_paths(runs)
-    listed = list(runs)
+    listed = [runs] if isinstance(runs, System | str | PathLike) else list(runs)
     systems = [run for run in listed if isinstance(run, System)]
     places = [run for run in listed if isinstance(run, str | PathLike)]
     return systems, _as_paths(places)
 
 
-def _read_all(runs: Place | System | Iterable[Place | System]) -> list[System]:
-    """Return the systems among runs and in the folders among them; refuse none at all."""
-    systems, paths = _split_runs(runs)
+def _read_all(systems: list[System], paths: list[Path]) -> list[System]:
+    """Return some systems and those in some folders; refuse none at all, and two of one name."""
     if paths:
-        systems += read_siq_systems(paths, False, levels=choose_levels())
+        systems = [*systems, *read_siq_systems(paths, False, levels=choose_levels())]
     if not systems:
         raise SpeechIQError("no runs to rank", fix="give a folder of runs, or what speechiq.read_systems returned")
+    counts = Counter(system.name for system in systems)
+    name, count = counts.most_common(1)[0]
+    if count > 1:
+        raise SpeechIQError(
+            f"system {name!r}",
+            f"{count} of these runs have this name",
+            "give one of them, or only folders, of which the newest run counts",
+        )
     return systems
 
 

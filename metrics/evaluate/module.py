@@ -152,7 +152,7 @@ def compute_choice(
         predictions (list of lists of str, or list of str): The answers to each question, or one answer per
             question. An answer is a letter, or ? for an answer without one; with options, any text from which the
             letter is read.
-        references (list of str): The letter of the right option of each question.
+        references (list of str): The letter of the right option of each question, A for the first.
         options (list of lists of str): The texts of the options of each question, in the order of their letters.
             With them, letters are read from the answers.
 
@@ -175,6 +175,12 @@ def compute_choice(
         if not answers:
             raise SpeechIQError(
                 "predictions", f"question {number} has no answer", "give ? for an answer without a letter"
+            )
+        if right not in [*(ALPHABET if options is None else ALPHABET[: len(options[number])])]:
+            raise SpeechIQError(
+                "references",
+                f"question {number} has the right answer {str(right)[:60]!r}, not the letter of an option",
+                "give a capital letter, A for the first option",
             )
         if options is None:
             letters = [_check_letter(answer, number) for answer in answers]

@@ -98,10 +98,10 @@ class AnswerVote(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """Hold all systems' answers to the same questions.
+    """Hold the answers of systems to questions; see `keep_shared`.
 
     Attributes:
-        questions: (clip, question) -> the question, sorted.
+        questions: (clip, question) -> each question that a system answered, sorted.
         votes: System -> (clip, question) -> its answer; names sorted.
         controls: Name of each control among the systems -> `gold`, `silence` or `letter:X`.
     """
@@ -144,7 +144,6 @@ def read_votes(tasks: Iterable[TaskRun]) -> Answers:
             if doc.cluster is not None:
                 clusters[item[0]] = str(doc.cluster)
             answered[item] = _vote(voted.vote, "".join(voted.letters))
-    _refuse_gaps(questions, votes)
     return Answers(dict(sorted(questions.items())), votes, dict(sorted(controls.items())), [], clusters)
 
 
@@ -169,14 +168,29 @@ def _question_of(doc: _Asked) -> AnsweredQuestion:
 _vote = cache(AnswerVote)
 
 
-def _refuse_gaps(questions: Mapping[Item, AnsweredQuestion], votes: Mapping[str, Mapping[Item, AnswerVote]]) -> None:
-    for system, answered in votes.items():
-        if missing := sorted(questions.keys() - answered.keys()):
-            raise SpeechIQError(
-                f"system {system!r} did not answer {len(missing)} of {len(questions)} questions, such as "
-                f"{show_item(missing[0])}",
-                fix="run all systems on the same tasks with the same --limit",
-            )
+def keep_shared(answers: Answers, allow_mismatch: bool) -> Answers:
+    """Return the answers to the questions that all systems answered, with a warning of the others.
+
+    Unless that is allowed, or if nothing is left, a question that some system did not answer is refused.
+    """
+    questions = answers.questions
+    shared = set(questions).intersection(*answers.votes.values())
+    if len(shared) == len(questions):
+        return answers
+    if allow_mismatch and shared:
+        kept = {item: question for item, question in questions.items() if item in shared}
+        votes = {system: {item: answered[item] for item in kept} for system, answered in answers.votes.items()}
+        left_out = (
+            f"{len(questions) - len(kept)} of {len(questions)} questions are left out: not all systems answered them"
+        )
+        return answers._replace(questions=kept, votes=votes, warnings=[*answers.warnings, left_out])
+    missing = {system: sorted(questions.keys() - answered) for system, answered in answers.votes.items()}
+    system, items = next((system, items) for system, items in missing.items() if items)
+    option = f", or add --allow-mismatch to use the {len(shared)} that all answered" if shared else ""
+    raise SpeechIQError(
+        f"system {system!r} did not answer {len(items)} of {len(questions)} questions, such as {show_item(items[0])}",
+        fix=f"run all systems on the same tasks with the same --limit{option}",
+    )
 
 
 class Answer(NamedTuple):

@@ -16,7 +16,7 @@ from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.systems import Runs, System, add_judge, read_systems_of
 from speechiq.reducer.runs.table import Item
 from speechiq.reducer.runs.tasks import categories_of, find_all, find_tasks, group, part_listening, warn_of_variants
-from speechiq.reducer.runs.texts import Answers, read_votes
+from speechiq.reducer.runs.texts import Answers, keep_shared, read_votes
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, choose_categories, is_siq
 from speechiq.reducer.scores.levels import SUITE as SIQ
@@ -202,8 +202,13 @@ def find_levels(runs: Iterable[Path], allow_missing: bool = False) -> tuple[list
     return suites[SIQ], warnings
 
 
-def read_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
-    """Read the Apply answers of every system below some folders, the newest run of each task."""
+def read_answers(runs: Iterable[Path], allow_mismatch: bool = False) -> Answers:
+    """Read the Apply answers of every system below some folders, the newest run of each task, to the same questions."""
+    return keep_shared(read_all_answers(runs, allow_mismatch), allow_mismatch)
+
+
+def read_all_answers(runs: Iterable[Path], allow_missing: bool = False) -> Answers:
+    """Read the Apply answers of every system below some folders, also those to questions that others did not answer."""
     tasks, warnings = find_tasks(runs, allow_missing)
     apply = [task for task in tasks if is_siq(task.suite) and task.level == APPLY]
     if not apply:

@@ -152,14 +152,18 @@ class Grid(NamedTuple):
         return [line for part in self.parts(column) if part.name in row for line in part.lines(row[part.name]) if line]
 
     def sort_key(self, row: Mapping[str, Cell], column: Column) -> float | str | None:
-        """Return the number of a cell, unrounded in its unit; empty for an unknown one, None for a text."""
+        """Return the number of a cell, unrounded in its unit; empty for an unknown one, None for a text.
+
+        >>> Grid("", [], []).sort_key({"wer": 0.839}, Column("wer", "WER %", factor=100))
+        83.9
+        """
         cell = row.get(column.name, "")
         number = cell.value if isinstance(cell, Estimate) else cell
         if isinstance(number, str):
             return None
         if number is None or math.isnan(number):
             return ""
-        shown = (number if column.factor == 1 else number * column.factor) + 0
+        shown = (number if column.factor == 1 else float(f"{number * column.factor:.15g}")) + 0
         return int(shown) if float(shown).is_integer() else shown
 
     def parts(self, column: Column) -> list[Column]:
@@ -241,7 +245,7 @@ def find_caution(cells: Iterable[Any]) -> str | None:
     those of a single cluster.
 
     >>> find_caution(["text", Estimate(0.5, 0.4, 0.6, clusters=14, clips=14, enough=50)])
-    'Small test set (14 clips): the intervals are approximate. Those from fewer than 50 clips may be too narrow'
+    'Small test set (14 clips): the intervals are approximate. Intervals from fewer than 50 clips may be too narrow'
     >>> find_caution([Estimate(0.5, 0.4, 0.6, clusters=6, clips=200)])
     'Few clusters (200 clips in 6 clusters): the intervals are unreliable, since the clips of a cluster, such as a \
 call or a speaker, are alike'
@@ -263,7 +267,7 @@ def _describe_small(estimate: Estimate) -> str:
     clips = estimate.clips
     small = f"Small test set ({count_units(clips, estimate.clusters)})"
     if estimate.enough < ENOUGH_FOR_SIQ:
-        fewer = f"Those from fewer than {estimate.enough} clips may be too narrow"
+        fewer = f"Intervals from fewer than {estimate.enough} clips may be too narrow"
         return f"{small}: the intervals are approximate. {fewer}"
     size = max((size for size in MEASURED if size <= clips), default=min(MEASURED))
     (own, worst), (norms, worst_on_norms) = MEASURED[size]

@@ -233,14 +233,17 @@ def _notes_of_pair(
 def comparison_grid(comparison: Comparison, notes: Sequence[str] = (), flags: Sequence[Flags] = ()) -> Grid:
     """Return the grid of differences: the rows of the comparison, then the flags of A and B; verdict and notes below.
 
+    It has four decimals instead of two if the unit of a category is not known.
+
     Args:
         notes: Lines that follow the verdict.
     """
+    digits = 2 if all(category.unit for category in comparison.levels.values()) else 4
     columns = [
         Column("name", ""),
-        Column("a", "A", ".2f"),
-        Column("b", "B", ".2f"),
-        Column("difference", "A - B", "+.2f"),
+        Column("a", "A", f".{digits}f"),
+        Column("b", "B", f".{digits}f"),
+        Column("difference", "A - B", f"+.{digits}f"),
         Column("p", "p", ".4f"),
         Column("better", "better"),
     ]
@@ -359,7 +362,8 @@ def compare_metrics(
         if can_pool(name):
             lengths = read_lengths(tasks_a, name)
             weights[row] = [lengths.get(clip, 1.0) for clip in clips]
-    levels = {name: _describe_metric(name, signs[name]) for name in metrics}
+    units = _list_units([*tasks_a, *tasks_b])
+    levels = {name: _describe_metric(name, signs[name], units.get(name, "")) for name in metrics}
     names = pairs[0].a.name, pairs[0].b.name
     clusters = {clip: name for pair in pairs for system in pair.both for clip, name in system.clusters.items()}
     comparison = _compare_values(names, [clip for (clip,) in clips], clusters, levels, raw, weights, options)
@@ -377,8 +381,19 @@ def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
     return {clip: float(np.mean(items)) for clip, items in values.items()}
 
 
-def _describe_metric(name: str, sign: float) -> Category:
-    measure = Measure(name, "higher" if sign > 0 else "lower", "%" if can_pool(name) else "", undefined="counted")
+def _list_units(tasks: Sequence[TaskRun]) -> dict[str, str]:
+    """Return column -> its unit, of those that some task describes: a per cent sign for one that is read in percent."""
+    units: dict[str, str] = {}
+    for category in [task.category for task in tasks]:
+        for measure in (category.measure, *category.extra_columns):
+            columns = [measure.by(column) for column in measure.columns]
+            units |= {each.column: "%" if each.in_per_cent else each.unit for each in columns}
+    return units
+
+
+def _describe_metric(name: str, sign: float, unit: str) -> Category:
+    unit = "%" if can_pool(name) else unit
+    measure = Measure(name, "higher" if sign > 0 else "lower", unit, undefined="counted")
     return Category(METRICS, name, measure, ("id",))
 
 

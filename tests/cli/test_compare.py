@@ -107,6 +107,23 @@ def test_clips_that_drive_the_difference_stand_side_by_side(three_runs):
     assert "[we sail] at [nine captain]" in by_metric.stdout, by_metric.output
 
 
+def test_a_small_difference_of_a_metric_is_visible(tmp_path):
+    for name, similarity, seconds in (("one", 0.995, 0.1234), ("two", 0.992, 0.1229)):
+        write_run(
+            tmp_path / name,
+            {"understand": {f"demo/{clip}": similarity for clip in range(6)}},
+            name,
+            columns={"understand": {"total_s": seconds}},
+            higher_is_better={"demo_0": {"total_s": False}},
+        )
+    for metric, shown in (
+        ("similarity", ["Similarity", "%", "99.50", "99.20", "+0.30"]),
+        ("total_s", ["Total", "S", "0.1234", "0.1229", "+0.0005"]),
+    ):
+        printed = succeeding("one", "two", tmp_path, "--metrics", metric).stdout
+        assert any(line.split()[: len(shown)] == shown for line in printed.splitlines()), printed
+
+
 def test_what_scores_hide_stands_beside_them(three_runs):
     write_system(three_runs / "bad", "org/bad", 0.1, date=3.0, columns={"apply": {"unparsed": 0.25}})
     printed, content = comparing("good", "bad", three_runs, "--explain")

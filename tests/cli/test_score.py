@@ -234,17 +234,22 @@ def test_draws_have_a_limit(draws):
 
 
 @pytest.mark.slow
-def test_a_full_disk_behind_stdout_is_one_line_and_a_closed_pipe_none(two_runs):
-    program = "from speechiq.cli.main import main; main()"
-    command = f"{sys.executable} -c '{program}' score {two_runs} --bootstrap 0"
-    for ending, told in (
+@pytest.mark.parametrize(
+    ("ending", "told"),
+    [
         (">/dev/full", "siq: error: cannot write the output: No space left on device; free space"),
         ("| true", ""),
-    ):
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", f"{command} {ending}"], capture_output=True, text=True)
-        assert done.returncode == 1 and done.stderr.count("\n") == bool(told) and done.stderr.startswith(told), (
-            done.stderr
-        )
+    ],
+)
+def test_stdout_without_space_is_one_line_and_a_closed_one_none_and_files_are_whole(two_runs, tmp_path, ending, told):
+    write_run(two_runs / "middle", levels(0.5), system="middle")
+    scores, norms = tmp_path / "o.json", tmp_path / "norms.json"
+    program = "from speechiq.cli.main import main; main()"
+    options = f"--bootstrap 0 -o {scores} --save-norms {norms}"
+    command = f"{sys.executable} -c '{program}' score {two_runs} {options} {ending}"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == bool(told) and done.stderr.startswith(told), done.stderr
+    assert len(json.loads(scores.read_text())["systems"]) == 3 and norms.exists()
 
 
 @pytest.mark.slow

@@ -94,6 +94,15 @@ def test_answers_that_cannot_be_scored_are_refused(load, answers, options, messa
         load("choice").compute(predictions=answers, references=["B"] * len(answers), options=options)
 
 
+@pytest.mark.parametrize(
+    ("right", "options"), [("b", None), ("2", None), ("", None), ("AB", None), ("2", [["a", "b"]]), ("C", [["a", "b"]])]
+)
+def test_a_reference_that_is_no_letter_of_an_option_is_refused(load, right, options):
+    fault = f"^references: question 0 has the right answer '{right}', not the letter of an option; give a capital"
+    with pytest.raises(SpeechIQError, match=fault):
+        load("choice").compute(predictions=["B"], references=[right], options=options)
+
+
 def test_the_similarity_is_that_of_the_level_understand(load, tiny_cascade):
     embedder = tiny_cascade.llm
     found = load("similarity").compute(predictions=HYPOTHESES, references=REFERENCES, embedder=embedder)

@@ -174,6 +174,27 @@ def test_what_was_read_and_what_is_still_a_folder_are_ranked_alike(runs):
     assert all(frame.equals(frames[0]) for frame in frames)
 
 
+def test_a_system_counts_once(runs, tmp_path):
+    found = speechiq.read_systems(runs)
+    write_run(tmp_path / "v2", levels(0.1, clips=6), name := found[0].name, date=5.0)
+    twice = [*found, str(tmp_path / "v2")]
+    for given in (twice, [*found, found[0]]):
+        with pytest.raises(speechiq.SpeechIQError, match=f"{re.escape(repr(name))}: 2 of these runs have this name"):
+            speechiq.rank(given)
+        with pytest.raises(speechiq.SpeechIQError, match="only folders, of which the newest run counts"):
+            speechiq.compare("tiny", "sphinx", given)
+    newest = speechiq.rank([runs, tmp_path / "v2"], draws=0)
+    assert sorted(newest.to_frame().index) == sorted(SYSTEMS)
+
+
+def test_systems_that_were_read_are_compared_with_those_of_a_folder(runs, tmp_path):
+    found = speechiq.read_systems(runs)
+    write_run(tmp_path / "folder", levels(0.4, clips=6), "more")
+    of_folder = speechiq.compare("base", "more", [*found, tmp_path / "folder"])
+    of_all = speechiq.compare("base", "more", [runs, tmp_path / "folder"])
+    assert of_folder.to_frame().equals(of_all.to_frame())
+
+
 def test_the_module_of_charts_shows_its_charts():
     assert dir(speechiq.plot) == ["compare", "levels", "scores"]
 

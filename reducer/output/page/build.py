@@ -157,7 +157,7 @@ def find_candidates(study: Study) -> list[dict[str, Any]]:
 def list_sections(study: Study, rows: Sequence[tables.Row], review: Review) -> list[Section]:
     """Return the sections of SIQ that have something to show."""
     scoreboard, charts = study.scoreboard, browser.charts(study, rows)
-    pool, has_questions = scoreboard.pool, bool(study.answers.questions)
+    pool = scoreboard.pool
     scores = tables.scores_by_set(study)
     encoders = {
         name: name_encoder(system) or name
@@ -170,7 +170,7 @@ def list_sections(study: Study, rows: Sequence[tables.Row], review: Review) -> l
         "charts": charts,
         "has_z": study.has_z,
         "has_controls": any(system.control for system in scoreboard.systems),
-        "has_questions": has_questions,
+        "no_questions": "" if study.answers.questions else "; ".join(study.answers.warnings),
         "leaderboard": tables.leaderboard_table(study, rows),
     }
     values: dict[str, dict[str, Any]] = {

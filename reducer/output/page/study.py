@@ -15,7 +15,7 @@ from speechiq.reducer.output.suite_scores import SuiteScores, score_datasets, sc
 from speechiq.reducer.runs.results_file import TaskRun
 from speechiq.reducer.runs.signs import NO_REPLIES, Replies, SignsOfSystems, read_answer_texts
 from speechiq.reducer.runs.systems import read_systems_of
-from speechiq.reducer.runs.texts import Answers, read_votes
+from speechiq.reducer.runs.texts import Answers, keep_shared, read_votes
 from speechiq.reducer.scores import scale as siq
 from speechiq.reducer.scores.draws import DRAWS
 from speechiq.reducer.scores.levels import LEVELS, SUITE
@@ -39,7 +39,7 @@ class Study(NamedTuple):
         warnings: One line for every choice made between runs.
         labels: Short names for the charts.
         clips: The clips, with references and transcripts.
-        answers: The level Apply, question by question; empty if it is not scored, or its rows have no questions.
+        answers: The level Apply, question by question; empty if it is not scored; its warnings say why if it is.
         sets: Data set -> its own scoreboard; empty with one data set, or with norms.
         groups: The scores of groups of clips, by each field and for each level.
         signs: System -> (clip, question) -> the signs of hallucination in its answers; empty if they cannot be read.
@@ -121,7 +121,7 @@ def read_study(
 ) -> Study:
     """Read the texts of tasks of SIQ, and score each data set."""
     scoreboard = scores.scoreboard
-    answers, clips = _read_answers(tasks) if "apply" in scoreboard.pool.raw else NO_ANSWERS, read_clips(tasks)
+    answers, clips = _read_answers(tasks, options) if "apply" in scoreboard.pool.raw else NO_ANSWERS, read_clips(tasks)
     signs, replies = _read_answer_texts(tasks, answers, clips)
     sets, unscored = ({}, []) if scoreboard.norms else _score_sets(scores, options)
     return Study(
@@ -137,10 +137,14 @@ def read_study(
     )
 
 
-def _read_answers(tasks: Iterable[TaskRun]) -> Answers:
-    """Read all answers; none, with the reason, if a row has another template, since such runs can be scored too."""
+def _read_answers(tasks: Iterable[TaskRun], options: ScoringOptions) -> Answers:
+    """Read the answers to the questions that all share; none, with the reason, if rows have another template.
+
+    Such runs can be scored too.
+    """
     try:
-        return read_votes(task for task in tasks if task.level == "apply")
+        answers = read_votes(task for task in tasks if task.level == "apply")
+        return keep_shared(answers, options.allow_mismatch)
     except SpeechIQError as error:
         return NO_ANSWERS._replace(warnings=[f"no questions are shown: {error}"])
 

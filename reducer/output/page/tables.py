@@ -165,7 +165,7 @@ def stability_table(study: Study) -> Grid:
     if bars:
         columns.append(Column("best", "Rank 1\n% of bootstrap samples", ".0f", factor=100.0))
     if shifts is not None:
-        columns += [Column("shift", "Largest shift\nSIQ, without …", "+.2f"), Column("without", "", below="shift")]
+        columns += [Column("shift", "Largest shift\nSIQ", "+.2f"), Column("without", "without …", below="shift")]
     rows: list[dict[str, Cell]] = []
     likely = study.scoreboard.rank_probabilities
     for row in study.scoreboard.order if ranks else ():

@@ -321,7 +321,7 @@ def test_a_caution_follows_the_lines_that_a_table_begins_with():
     notes = [Important("A is better"), "in percent", Important("left out: one clip")]
     grid = Grid("", [Column("score", "Score", ".1f")], [{"score": RAW}], notes)
     sentence, figures = grid.caution_lines
-    assert sentence.endswith("approximate.") and figures == "Those from fewer than 50 clips may be too narrow"
+    assert sentence.endswith("approximate.") and figures == "Intervals from fewer than 50 clips may be too narrow"
     assert grid.all_notes == ["A is better", sentence, "left out: one clip", figures, "in percent"]
     assert as_markdown(grid).split("\n\n")[1:3] == ["A is better", sentence]
     assert as_latex(grid).count("approximate") == 1

@@ -145,6 +145,13 @@ def test_signs_are_counted_for_each_system(runs, tmp_path):
     assert float(rows[0]["not_offered"]) == pytest.approx(2 / 15) and {"unheard", "not_heard_low"} <= {*rows[0]}
 
 
+def test_signs_need_no_common_questions(runs, tmp_path):
+    write_system(runs, "asked less", "Something grew", {"q1": ["(A) cheap rail"] * 5})
+    succeed("study", "unanswerable", runs, "--signs", "-o", tmp_path / "signs.json")
+    systems = json.loads((tmp_path / "signs.json").read_text())["systems"]
+    assert {row["system"]: row["answers"] for row in systems} == {"asked less": 5, "guesses": 15, "hears": 15}
+
+
 def test_the_report_shows_the_signs_at_the_answers(runs):
     study = gather_report([runs], bootstrap=0)
     (clip,) = map(json.loads, list_texts(study.clips, study.answers, study.signs, study.replies, ["hears", "guesses"]))

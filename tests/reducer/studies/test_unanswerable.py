@@ -233,6 +233,24 @@ def test_nothing_to_review(tmp_path):
     assert "0 of 1 questions" in done.stderr and not (tmp_path / "review.jsonl").exists()
 
 
+def test_questions_that_all_answered_are_used_if_that_is_allowed(runs, tmp_path):
+    write_answers(runs / "more", "more", GOLD | {"q5": "BBBBB"})
+    review = tmp_path / "review.jsonl"
+    command = ("study", "unanswerable", runs, "-o", review)
+    refused = "did not answer 1 of 5 questions, such as clip 'clip' question 'q5'; run all systems on the same tasks"
+    assert refused in refusal(*command) and "or add --allow-mismatch to use the 4 that all answered" in refusal(
+        *command
+    )
+    done = succeed(*command, "--allow-mismatch")
+    assert "warning: 1 of 5 questions are left out: not all systems answered them" in done.stderr
+    assert "of 4 questions fail in at least" in done.stderr
+    assert all(len(json.loads(line)["systems"]) == 4 for line in review.read_text().splitlines())
+    write_answers(runs / "other", "other", {"q6": "AAAAA"})
+    alone = refusal(*command, "--allow-mismatch", "--force")
+    assert "did not answer 5 of 6 questions" in alone or "did not answer 2 of 6 questions" in alone
+    assert "--allow-mismatch" not in alone
+
+
 def test_scores_without_the_set_say_so(two_runs):
     chosen = frozen_set(two_runs / "set.json", ("demo/0", "demo/0#0"), *(("demo/1", f"demo/1#{q}") for q in range(3)))
     printed, scores = print_and_write("score", two_runs, "--exclude", chosen, "--bootstrap", 40)

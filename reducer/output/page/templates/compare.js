@@ -34,7 +34,8 @@ async function comparePair(a, b, { write = false } = {}) {
   const rows = pair?.rows ?? data.scores[a].map(([score, unit, value], i) => withoutInterval(score, unit, value, data.scores[b][i][2]));
   $("compare-table").tBodies[0].replaceChildren(...rows.map(differenceRow));
   $("compare-verdict").textContent = verdictOf(a, b, pair, systems);
-  const total = parts.reduce((sum, part) => sum + part.total, 0);
+  const siq = rows.find(([, unit]) => unit === "")?.[4];
+  const total = siq ?? parts.reduce((sum, part) => sum + part.total, 0); // the clips' scores are rounded
   $("compare-unit").textContent = `Each clip's part in the difference of ${withSign(total)} ${data.unit}; above 0 A is better.`;
   const none = h("li", { className: "empty" }, "The two systems have the same scores on every clip.");
   $("compare-clips").replaceChildren(...(driving.length ? driving.map((part, i) => clipCompared(part, texts[i], [a, b], systems, i === 0)) : [none]));

@@ -17,10 +17,11 @@ const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\r\n`).joi
 /** The names of a table's columns, with the units of the numbers that `valueIn` returns. */
 const headOf = (table) => [...table.tHead.rows[0].cells].filter((head) => !head.hidden).map((head) => head.dataset.heading ?? head.textContent.trim());
 
-/** The content of a cell: an unrounded number, a name, or a text; empty if it is not known. */
+/** The content of a cell: an unrounded number, a whole name, or a text; empty if it is not known. */
 function valueIn(cell) {
   if (cell.querySelector(".unknown")) return "";
-  return cell.dataset.sort ?? (cell.querySelector("bdi") ?? cell).textContent.trim().replace(/\s+/g, " ");
+  const named = cell.querySelector(".to-system, .to-clip");
+  return cell.dataset.sort ?? named?.title ?? (cell.querySelector("bdi") ?? cell).textContent.trim().replace(/\s+/g, " ");
 }
 
 /** The rows of a table as sorted and filtered now, with unrounded numbers. */

@@ -54,6 +54,18 @@ def test_the_parts_of_the_clips_sum_to_the_difference(runs: Path):
     assert total == pytest.approx(data["pairs"]["0 1"]["rows"][-1][4], abs=1e-4)
 
 
+def test_the_difference_is_that_of_the_table(visit, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    shown = browser._columns
+    coarse = lambda *given: [[round(score, -1) for score in scores] for scores in shown(*given)]  # noqa: E731
+    monkeypatch.setattr(browser, "_columns", coarse)
+    for bootstrap in (0, 60):
+        report.write_report(report.build_report([runs], bootstrap=bootstrap), tmp_path / f"{bootstrap}.html")
+        here = visit(tmp_path / f"{bootstrap}.html", fragment="#compare/a/b")
+        here.tab.locator("#compare-table tr.total").wait_for()
+        difference = here.tab.locator("#compare-table tr.total td").nth(2).inner_text()
+        assert f"in the difference of {difference} SIQ;" in here.tab.locator("#compare-unit").inner_text()
+
+
 def test_further_pairs_and_pages_without_draws_have_scores_alone(runs: Path, monkeypatch: pytest.MonkeyPatch):
     _, without, _ = of_page(runs, 0)
     assert without["pairs"] == {} and [len(of) for of in without["scores"]] == [7, 7, 7]

@@ -250,6 +250,24 @@ def test_charts_and_tables_are_saved(kept):
     assert float(rows[0]["Remember, WER %"]) >= 0 and float(rows[0]["SIQ"]) > 0
 
 
+def test_a_saved_table_has_whole_names_and_plain_headings(visit, tmp_path):
+    stages = "+a_very_long_name_of_a_corrector+another_long_name_of_a_thinker"
+    for number, letters in enumerate(("BBBBBBBBBA", "BAEBBACDBA", "?BA")):
+        name = f"owner/recognizer-{number}-with-a-name-that-is-long{stages}"
+        drop = lambda clip, text, number=number: text[3 * number :]  # noqa: E731
+        write_system(tmp_path / str(number), name, drop, letters)
+    report.write_report(report.build_report([tmp_path], bootstrap=50), tmp_path / "report.html")
+    here = visit(tmp_path / "report.html")
+    saved = {}
+    for table in ("leaderboard", "firmness"):
+        text = here.download(here.tab.get_by_label(f"Save the table {table} as CSV"))
+        saved[table] = list(csv.DictReader(text.splitlines()))
+    shown, stable = ({row["System"] for row in rows} for rows in saved.values())
+    assert shown == stable and all(stages in name for name in shown)
+    assert "Largest shift, SIQ" in saved["firmness"][0]
+    assert "without …" in here.tab.locator("#firmness thead").inner_text()
+
+
 def test_links_say_what_the_headings_say_and_the_head_says_what_it_is(kept):
     here = kept()
     for link in here.tab.locator(".top-links a").all():

@@ -77,7 +77,18 @@ def test_what_was_not_asked_alike_is_refused_or_marked(study, tmp_path):
 def test_what_can_be_scored_can_be_shown(two_runs, tmp_path):
     done = succeed("score", two_runs, "-o", tmp_path / "report.html", "--bootstrap", 0)
     assert "siq: warning: no questions are shown: " in done.stderr
-    assert "Not known: the questions are not in the runs." in (tmp_path / "report.html").read_text(encoding="utf-8")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text.count("No questions are shown: &#39;") >= 2 and "At least half of the systems fail" not in text
+
+
+def test_questions_that_all_share_are_shown_if_the_others_are_left_out(study, tmp_path):
+    shutil.copytree(study, tmp_path / "runs")
+    (samples,) = tmp_path.glob("runs/b/samples_t_apply_*")
+    samples.write_text("".join(samples.read_text().splitlines(keepends=True)[:-1]))
+    siq("score", tmp_path / "runs", "-o", tmp_path / "report.html", "--allow-mismatch", "--bootstrap", 0)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "questions are left out: not all systems answered them" in text and "No questions are shown" not in text
+    assert "At least half of the systems fail" in text and 'id="review-tools"' in text
 
 
 def test_words_that_encoders_agree_on_are_listed_once(gathered):
