@@ -60,30 +60,34 @@ def publish(
     page: Callable[[], Page] | None = None,
     write_folder: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write results to files, each complete or not at all; print them, with all notes if `explain`; and name the files.
+    """Print results, with all notes if `explain`, and write them to files, each complete or not at all.
 
-    The files come first, so that they are complete also if nobody reads the tables to their end, as in `| head`.
+    The files are written also if nobody reads the tables to their end, as in `| head`.
     `page` makes the page of a command with that format; `write_folder` writes the files of the format `HARNESS`.
     """
     about = origin(result.schema, runs, result.tasks)
-    written = []
-    for path, format in outputs:
-        written.append(str(path))
-        if format == HARNESS and write_folder:
-            write_folder(path)
-        elif format == "page" and page:
-            written[-1] = write_page(page(), path)
-        else:
-            # Half a surrogate pair in a name is written as its escape.
-            text = as_text(result, format, about)
-            write_whole(path, text.encode(errors="backslashreplace"), OWN_FILE)
+    try:
+        _print_result(result, explain)
+    finally:
+        for path, format in outputs:
+            written = str(path)
+            if format == HARNESS and write_folder:
+                write_folder(path)
+            elif format == "page" and page:
+                written = write_page(page(), path)
+            else:
+                # Half a surrogate pair in a name is written as its escape.
+                text = as_text(result, format, about)
+                write_whole(path, text.encode(errors="backslashreplace"), OWN_FILE)
+            say(f"wrote {written}")
+
+
+def _print_result(result: StudyResult, explain: bool) -> None:
     console = open_console()
     for grid in result.grids:
         print_grid(grid, console, explain)
     for line in choose_notes(result.lines, explain):
         print_unbroken(console, line)
-    for name in written:
-        say(f"wrote {name}")
 
 
 def as_text(result: StudyResult, format: str, about: Mapping[str, Any]) -> str:
