@@ -19,7 +19,7 @@ import pytest
 from speechiq.core.endpoint.client import Advice, Endpoint, find_pause
 from speechiq.core.endpoint.replies import read_choices
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.usage import TOKENS, counted_as, recording, timed, usage
+from speechiq.core.usage import counted_as, recording, timed, usage
 from tests.conftest import KEY
 from tests.siq_tasks.questions.server import event, events, serving
 
@@ -355,8 +355,9 @@ def test_a_variable_that_cannot_work_is_refused_and_not_shown(variable, value, l
     assert "nter2" not in str(caught.value)
 
 
-def test_the_tokens_of_replies_are_counted_for_the_system_and_not_for_its_judge():
-    stated = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": "x"}
+@pytest.mark.parametrize("names", [["prompt_tokens", "completion_tokens"], ["input_tokens", "output_tokens"]])
+def test_the_tokens_of_replies_are_counted_for_the_system_and_not_for_its_judge(names):
+    stated = dict(zip(names, (12, 3), strict=True)) | {"total_tokens": "x"}
     body = json.dumps({"choices": [{"message": {"content": "Hello"}}], "usage": stated})
     before = Counter(usage)
     with raw(sends(reply(body))) as server:
@@ -366,7 +367,18 @@ def test_the_tokens_of_replies_are_counted_for_the_system_and_not_for_its_judge(
             endpoint.chat("Hi")
         with counted_as("judging"):
             endpoint.chat("Hi")
-    assert {name: usage[name] - before[name] for name in TOKENS} == {"prompt_tokens": 24, "completion_tokens": 6}
+    assert usage - before == {"calls": 3, "prompt_tokens": 24, "completion_tokens": 6}
+
+
+@pytest.mark.parametrize("stated", [None, {}, {"prompt_tokens": 12}, {"prompt_tokens": "12", "completion_tokens": 3.0}])
+def test_replies_that_do_not_state_all_tokens_are_counted(stated):
+    body = json.dumps({"choices": [{"message": {"content": "Hello"}}], "usage": stated})
+    before = Counter(usage)
+    with serving(lambda *_: (200, {}, body)) as server:
+        connect(server).chat("Hi")
+        with counted_as("judging"):
+            connect(server).chat("Hi")
+    assert (usage - before)["replies_without_tokens"] == 1
 
 
 EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
@@ -430,6 +442,16 @@ def test_several_answers_of_one_stream_are_put_apart_and_refusals_are_answers():
     assert choices == [("Aa", "stop", ""), ("Bb", "length", "")]
     (choice,), _ = stream(lambda *_: events([{"refusal": "Not "}, {"refusal": "that."}]))
     assert choice.text == "Not that."
+
+
+@pytest.mark.parametrize("name", ["prompt_tokens", "input_tokens"])
+def test_a_stream_states_its_tokens_at_its_end(name):
+    parts = [{"choices": [{"delta": {"content": "Jane"}, "finish_reason": "stop"}], "usage": None}]
+    parts += [{"choices": [], "usage": {name: 7, "completion_tokens": 2}}, {"choices": [], "usage": None}]
+    body = "".join(f"data: {json.dumps(part)}\n\n" for part in parts)
+    before = Counter(usage)
+    stream(lambda *_: (200, EVENTS, body))
+    assert usage - before == {"calls": 1, "prompt_tokens": 7, "completion_tokens": 2}
 
 
 def test_a_server_that_does_not_stream_has_a_total_alone():
