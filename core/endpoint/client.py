@@ -58,6 +58,10 @@ BY_STATUS = {
     429: "try {patience}",
 }
 OTHERWISE = "correct what it names"
+#: Status of a request that is refused for its parameters or its content.
+REJECTED = (400, 422)
+#: How llama.cpp refuses several answers per call (`n`), as a fault of the server by its status.
+ONE_CHOICE = "only one completion choice"
 #: Status of a call that may succeed later, in addition to those of the server's faults, 500 and more.
 TEMPORARY = (408, 409, 429)
 #: Headers by which a server requests a pause, with their units in seconds.
@@ -321,6 +325,8 @@ class Endpoint:
             fix = f"add credit to it, or set {self.key_variable} to the key of another one"
         if not isinstance(code, str):
             code = None
+        if ONE_CHOICE in text.lower():
+            status = REJECTED[0]
         return Refusal(self._place, symptom, fix, status=status, code=code)
 
     @property

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
-from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Advice, Endpoint, Malformed, NoConnection, Refusal
+from speechiq.core.endpoint.client import REJECTED, RETRIES, TIMEOUT, Advice, Endpoint, Malformed, NoConnection, Refusal
 from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
@@ -141,7 +141,6 @@ def read_audio(content: bytes, name: str) -> np.ndarray:
 log = logging.getLogger(__name__)
 
 SEEDS = 2**31  # some endpoints take no larger one
-BAD_REQUEST, UNPROCESSABLE = 400, 422
 #: HTTP statuses that all further calls would get too.
 ENDING = (401, 403, 404, 405, 429)
 #: How often an answer is requested if replies are malformed.
@@ -312,7 +311,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
             try:
                 choices = self._chat(content, {**parameters, **optional})
             except Refusal as refusal:
-                if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
+                if not optional or refusal.status not in REJECTED:
                     raise
                 named: list[str] = [name for name in optional if re.search(rf"\b{name}\b", str(refusal))]
                 left_out.add([*named, *optional][0])

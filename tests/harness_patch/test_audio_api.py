@@ -156,6 +156,19 @@ def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(
     assert [asked.get("seed") for asked in answered] == seeds and len(server.requests) == 9 + len(unknown)
 
 
+def test_a_server_of_llama_cpp_is_asked_one_by_one_after_one_lost_call(clip):
+    body = json.dumps({"error": {"code": 500, "message": "Only one completion choice is allowed"}})
+
+    def script(_prompt, number):
+        return (500, {}, body) if "n" in server.requests[number - 1] else f"B{number}"
+
+    prompts, settings = [Prompt.about("<audio> Which?", (clip,))], SAMPLED | {"temperature": 0.1}
+    with serving(script) as server:
+        ear = open_ear(server, num_concurrent=1)
+        (answers,) = ear.generate(prompts, [[1, 2, 3, 4, 5]], settings)
+        assert answers == ["B2", "B3", "B4", "B5", "B6"] and ear.describe()["left_out"] == ["n"]
+
+
 @pytest.mark.parametrize("refused", [[], ["stream_options"]])
 def test_timed_answers_ask_for_their_tokens_unless_the_server_refuses(clip, refused):
     def script(_prompt, number):
