@@ -17,6 +17,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 from tqdm import tqdm
 
@@ -123,7 +124,7 @@ class Endpoint:
     """Call a model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
 
     Args:
-        base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own.
+        base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own. Each call has its query, if any.
         key_variable: The environment variable of the key. By default `OPENAI_API_KEY`, which is optional for an
             endpoint other than OpenAI's.
         timeout: Seconds for one call, from the connection to the last byte of the reply.
@@ -168,8 +169,11 @@ class Endpoint:
             from openai import AsyncOpenAI
         except ImportError as error:
             raise SpeechIQError(self.name, missing("openai")) from error
+        base, _, query = self.address.partition("?")
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        place: dict[str, Any] = {"base_url": base, "default_query": parameters}
         try:
-            return AsyncOpenAI(api_key=self._key or "none", base_url=self.address, max_retries=0, timeout=None)
+            return AsyncOpenAI(api_key=self._key or "none", max_retries=0, timeout=None, **place)
         except (OSError, ValueError) as error:
             raise SpeechIQError(
                 self.name,

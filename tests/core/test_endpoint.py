@@ -302,6 +302,17 @@ def test_a_model_that_the_server_lists_is_accepted_as_is_any_if_it_lists_none(li
         connect(server).check()
 
 
+def test_each_call_has_the_query_of_the_address():
+    with raw(sends(reply("{}"))) as server:
+        endpoint = Endpoint("m", f"{server.url}/?api-version=2024-10-21&b=%20c&d=", advice=ADVICE)
+        endpoint.check()
+        with suppress(SpeechIQError):
+            endpoint.chat("Who?")
+    paths = [asked.split(b" ")[1] for asked in server.requests]
+    query = b"?api-version=2024-10-21&b=+c&d="
+    assert paths == [b"/v1/models" + query, b"/v1/chat/completions" + query]
+
+
 @pytest.mark.parametrize(
     ("url", "secret"),
     [
