@@ -141,8 +141,10 @@ class StreamedChat:
 
     def add(self, chunk: Any) -> None:
         """Take the data of an event; `ValueError`, `TypeError`, `LookupError` or `AttributeError` for any other."""
-        self._usage = chunk.get("usage") or self._usage
-        for part in chunk["choices"]:
+        if stated := chunk.get("usage"):
+            self._usage = stated
+            chunk.setdefault("choices", None)
+        for part in chunk["choices"] or ():
             choice, delta = self._choices[part.get("index", 0)], part.get("delta") or {}
             found = {**(delta.get("audio") or {}), **delta, "end": part.get("finish_reason")}
             found["content"] = join_parts(found.get("content"))

@@ -455,10 +455,12 @@ def test_several_answers_of_one_stream_are_put_apart_and_refusals_are_answers():
     assert choice.text == "Not that."
 
 
-@pytest.mark.parametrize("name", ["prompt_tokens", "input_tokens"])
-def test_a_stream_states_its_tokens_at_its_end(name):
+@pytest.mark.parametrize(
+    ("name", "last"), [("prompt_tokens", {"choices": []}), ("input_tokens", {"choices": None}), ("prompt_tokens", {})]
+)
+def test_a_stream_states_its_tokens_at_its_end(name, last):
     parts = [{"choices": [{"delta": {"content": "Jane"}, "finish_reason": "stop"}], "usage": None}]
-    parts += [{"choices": [], "usage": {name: 7, "completion_tokens": 2}}, {"choices": [], "usage": None}]
+    parts += [last | {"usage": {name: 7, "completion_tokens": 2}}, {"choices": [], "usage": None}]
     body = "".join(f"data: {json.dumps(part)}\n\n" for part in parts)
     before = Counter(usage)
     stream(lambda *_: (200, EVENTS, body))
@@ -485,6 +487,8 @@ FAULTS = {
     "not JSON": ("data: {\n\n", "sent no chat completion ("),
     "no chunk": ("data: [1]\n\n", "sent no chat completion ("),
     "other types": (event([{"delta": {"content": 5}}]), "sent no chat completion ("),
+    "no choices": ('data: {"usage": {"prompt_tokens": 7}}\n\n', "sent no chat completion (no choices)"),
+    "neither": ("data: {}\n\n", "sent no chat completion (no 'choices')"),
     "nothing": ("", "sent no chat completion (no choices)"),
 }
 
