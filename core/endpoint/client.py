@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
@@ -359,12 +360,20 @@ class Endpoint:
 def find_pause(tries: int, reply: httpx2.Response | None) -> float:
     """Return the seconds to wait after some failed `tries`: as the last reply requests, else longer each time."""
     for header, unit in PAUSES.items():
-        with suppress(ValueError):
-            requested = float(reply.headers.get(header, 0)) * unit if reply is not None else 0.0
-            if requested > 0:
-                return min(requested, LONGEST_REQUESTED)
+        requested = _read_pause(reply.headers.get(header, ""), unit) if reply is not None else 0.0
+        if requested > 0:
+            return min(requested, LONGEST_REQUESTED)
     # The random part spreads calls that failed at the same time.
     return min(SHORTEST_PAUSE * 2.0 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)
+
+
+def _read_pause(text: str, unit: float) -> float:
+    """Return the seconds that a header states, as a number or as the date until which to wait; 0 for any other."""
+    with suppress(ValueError):
+        return float(text) * unit
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(text).timestamp() - time.time()
+    return 0.0
 
 
 def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:

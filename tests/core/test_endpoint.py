@@ -12,6 +12,7 @@ import time
 import traceback
 from collections import Counter
 from contextlib import contextmanager, suppress
+from email.utils import formatdate
 
 import httpx2
 import pytest
@@ -228,6 +229,9 @@ def test_a_long_wait_is_announced_with_its_reason_and_length(asked, capsys):
         ({"retry-after-ms": "20"}, 0.02, 0.02),
         ({"retry-after": "nan"}, 1.5, 2),
         ({"retry-after": "Tue, 99 Foo"}, 1.5, 2),
+        ({"retry-after": f"Mon, 01 Jan {'9' * 30} 00:00:00"}, 1.5, 2),
+        ({"retry-after": formatdate(time.time() + 3600, usegmt=True)}, 60, 60),
+        ({"retry-after": formatdate(time.time() - 3600, usegmt=True)}, 1.5, 2),
         ({}, 1.5, 2),
     ],
 )
