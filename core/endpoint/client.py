@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import sys
 import threading
 import time
@@ -59,7 +60,8 @@ BY_STATUS = {
     413: "try {size}",
     429: "try {patience}",
 }
-OTHERWISE = "correct what it names"
+OTHERWISE, OF_SERVER = "correct what it names", "try later, or look into the log of the server"
+_TAG = re.compile(r"<[^<>]*>")
 #: Status of a request that is refused for its parameters or its content.
 REJECTED = (400, 422)
 #: How llama.cpp refuses several answers per call (`n`), as a fault of the server by its status.
@@ -102,7 +104,8 @@ class Advice(NamedTuple):
         >>> Advice("--base-url", "fewer --workers", "a shorter text", "").about(429, "OPENAI_API_KEY")
         'try fewer --workers'
         """
-        return BY_STATUS.get(status, OTHERWISE).format(key_variable=key_variable, **self._asdict())
+        advice = BY_STATUS.get(status, OF_SERVER if status >= 500 else OTHERWISE)
+        return advice.format(key_variable=key_variable, **self._asdict())
 
 
 class Refusal(SpeechIQError):
@@ -322,6 +325,8 @@ class Endpoint:
         given = body if isinstance(body, dict) else {"message": body}
         code, kind, parameter, message = (given.get(name) for name in ("code", "type", "param", "message"))
         text = message if isinstance(message, str) else error.response.text[: 4 * LONGEST_REASON]
+        if "html" in error.response.headers.get("content-type", ""):
+            text = _TAG.sub(" ", text)
         if isinstance(parameter, str) and parameter not in text:
             text = f"{text[: LONGEST_REASON // 2]} ({parameter})"
         symptom, fix = f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable)

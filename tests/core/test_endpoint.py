@@ -196,6 +196,23 @@ def test_of_content_in_parts_the_text_counts_without_half_a_surrogate_pair(conte
         assert connect(server).chat("Who?")[0].text == text
 
 
+NGINX = "<html><head><title>502 Bad Gateway</title></head><body><hr><center>nginx</center></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "said"),
+    [
+        (502, "text/html", NGINX, "502 Bad Gateway nginx"),
+        (500, "application/json", '{"error": {"message": "no <unk>"}}', "no <unk>"),
+    ],
+)
+def test_a_fault_of_a_server_is_in_plain_words_with_what_helps(status, kind, body, said):
+    with serving(lambda *_: (status, {"Content-Type": kind}, body)) as server, pytest.raises(SpeechIQError) as caught:
+        connect(server, max_retries=0).chat("Who?")
+    line = f"openai:m at 127.0.0.1: answered {status}, {said}; try later, or look into the log of the server"
+    assert str(caught.value) == line
+
+
 def test_a_key_that_a_server_repeats_is_in_no_error_and_in_no_cause_of_one():
     answer = refusal({"message": f"wrong key {KEY}"})
     with raw(sends(answer)) as server, pytest.raises(SpeechIQError, match="400, wrong key") as caught:
