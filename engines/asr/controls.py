@@ -8,7 +8,7 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, hash_file, is_file
-from speechiq.core.files.tables import FORMS, read_clip_texts, read_name, read_number
+from speechiq.core.files.tables import AUDIO, FORMS, check_columns, read_clip_texts, read_name, read_number
 from speechiq.core.ids import compose, find_listed
 from speechiq.core.response import Response, distinct_texts
 from speechiq.engines.base import ASREngine, Setup
@@ -111,6 +111,8 @@ class TranscriptFile(ASREngine):
 
 
 def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
+    if AUDIO not in row:
+        check_columns(row, ["id"], where, FORMS)
     key = read_name(row, where)
     texts = row.get("nbest", [next((row[column] for column in TEXTS if column in row), None)])
     if not isinstance(texts, list) or not texts:
