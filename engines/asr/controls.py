@@ -65,7 +65,7 @@ class TranscriptFile(ASREngine):
 
     It is a table with the columns `id` or `audio` and `text`, a manifest of NeMo (`audio_filepath`, and `pred_text` or
     `text`), or a `text` file of Kaldi or ESPnet. A clip without an id has the name of its audio file. The data set
-    before the `/` may be left out if no two clips of the run have the same name after it.
+    before the `/` may be left out if no two clips of the run have the same name after it; a line with it comes first.
 
     Instead of `text` a line of JSON may have `nbest`, a list of texts, best first. The first one is the transcript; a
     corrector gets all that differ in words. `audio_coverage`, seconds that were transcribed / seconds of the clip, is
