@@ -333,11 +333,9 @@ class Endpoint:
         if code in NO_QUOTA or kind in NO_QUOTA:
             code, symptom = NO_QUOTA[0], f"the account has no quota left ({symptom})"
             fix = f"add credit to it, or set {self.key_variable} to the key of another one"
-        if not isinstance(code, str):
-            code = None
         if ONE_CHOICE in text.lower():
             status = REJECTED[0]
-        return Refusal(self._place, symptom, fix, status=status, code=code)
+        return Refusal(self._place, symptom, fix, status=status, code=code if isinstance(code, str) else None)
 
     @property
     def _place(self) -> str:
