@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 #: Clips transcribed by a recognizer (`asr_clips`) or encoded by an audio encoder (`encoded_clips`), texts spoken
 #: (`spoken_texts`), speech rated (`speech_ratings`), prompts prefilled (`prefills`), tokens generated
 #: (`generated_tokens`), texts embedded (`embeddings`), draws of a judge (`judgments`), calls to endpoints (`calls`),
-#: and tokens that endpoints charge the system for (`prompt_tokens`, `completion_tokens`).
+#: tokens that endpoints charge the system for (`prompt_tokens`, `completion_tokens`), and their replies that do not
+#: state both (`replies_without_tokens`).
 usage: Counter[str] = Counter()
 #: Answers in the system's own words (`written`), those from the response cache included, and those among them that
 #: ended at the limit of their tokens (`at_limit`); likewise `transcripts` and `transcripts_at_limit`.
@@ -38,18 +39,21 @@ def counted_as(purpose: str) -> Iterator[None]:
 
 #: Kinds of work of a system itself; the rest, such as judging, measures it.
 OWN_WORK = (None, "correcting")
-TOKENS = ("prompt_tokens", "completion_tokens")
+#: Tokens -> their name in the usage of newer parts of the API, such as transcriptions.
+TOKENS = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+WITHOUT_TOKENS = "replies_without_tokens"
 
 
 def count_tokens(reply: Any) -> None:
     """Count the tokens that a reply of an endpoint states, unless a judge or another measure asked."""
-    stated = reply.get("usage") if isinstance(reply, dict) else None
-    if not isinstance(stated, dict) or _purpose.get() not in OWN_WORK:
+    if _purpose.get() not in OWN_WORK:
         return
-    for name in TOKENS:
-        count = stated.get(name)
-        if type(count) is int and count > 0:
-            usage[name] += count
+    given = reply.get("usage") if isinstance(reply, dict) else None
+    stated = given if isinstance(given, dict) else {}
+    counts = {name: stated.get(name, stated.get(newer)) for name, newer in TOKENS.items()}
+    known = {name: count for name, count in counts.items() if type(count) is int and count >= 0}
+    usage.update(known)
+    usage[WITHOUT_TOKENS] += len(known) < len(TOKENS)
 
 
 @contextmanager

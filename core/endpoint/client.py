@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
+from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 from tqdm import tqdm
 
@@ -57,7 +60,12 @@ BY_STATUS = {
     413: "try {size}",
     429: "try {patience}",
 }
-OTHERWISE = "correct what it names"
+OTHERWISE, OF_SERVER = "correct what it names", "try later, or look into the log of the server"
+_TAG = re.compile(r"<[^<>]*>")
+#: Status of a request that is refused for its parameters or its content.
+REJECTED = (400, 422)
+#: How llama.cpp refuses several answers per call (`n`), as a fault of the server by its status.
+ONE_CHOICE = "only one completion choice"
 #: Status of a call that may succeed later, in addition to those of the server's faults, 500 and more.
 TEMPORARY = (408, 409, 429)
 #: Headers by which a server requests a pause, with their units in seconds.
@@ -96,7 +104,8 @@ class Advice(NamedTuple):
         >>> Advice("--base-url", "fewer --workers", "a shorter text", "").about(429, "OPENAI_API_KEY")
         'try fewer --workers'
         """
-        return BY_STATUS.get(status, OTHERWISE).format(key_variable=key_variable, **self._asdict())
+        advice = BY_STATUS.get(status, OF_SERVER if status >= 500 else OTHERWISE)
+        return advice.format(key_variable=key_variable, **self._asdict())
 
 
 class Refusal(SpeechIQError):
@@ -119,7 +128,7 @@ class Endpoint:
     """Call a model behind an OpenAI-compatible server, whose key is never shown; threads may share it.
 
     Args:
-        base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own.
+        base_url: The address; by default `OPENAI_BASE_URL`, else OpenAI's own. Each call has its query, if any.
         key_variable: The environment variable of the key. By default `OPENAI_API_KEY`, which is optional for an
             endpoint other than OpenAI's.
         timeout: Seconds for one call, from the connection to the last byte of the reply.
@@ -164,8 +173,11 @@ class Endpoint:
             from openai import AsyncOpenAI
         except ImportError as error:
             raise SpeechIQError(self.name, missing("openai")) from error
+        base, _, query = self.address.partition("?")
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        place: dict[str, Any] = {"base_url": base, "default_query": parameters}
         try:
-            return AsyncOpenAI(api_key=self._key or "none", base_url=self.address, max_retries=0, timeout=None)
+            return AsyncOpenAI(api_key=self._key or "none", max_retries=0, timeout=None, **place)
         except (OSError, ValueError) as error:
             raise SpeechIQError(
                 self.name,
@@ -313,15 +325,17 @@ class Endpoint:
         given = body if isinstance(body, dict) else {"message": body}
         code, kind, parameter, message = (given.get(name) for name in ("code", "type", "param", "message"))
         text = message if isinstance(message, str) else error.response.text[: 4 * LONGEST_REASON]
+        if "html" in error.response.headers.get("content-type", ""):
+            text = _TAG.sub(" ", text)
         if isinstance(parameter, str) and parameter not in text:
             text = f"{text[: LONGEST_REASON // 2]} ({parameter})"
         symptom, fix = f"answered {status}, {self._quote(text)}", self.advice.about(status, self.key_variable)
         if code in NO_QUOTA or kind in NO_QUOTA:
             code, symptom = NO_QUOTA[0], f"the account has no quota left ({symptom})"
             fix = f"add credit to it, or set {self.key_variable} to the key of another one"
-        if not isinstance(code, str):
-            code = None
-        return Refusal(self._place, symptom, fix, status=status, code=code)
+        if ONE_CHOICE in text.lower():
+            status = REJECTED[0]
+        return Refusal(self._place, symptom, fix, status=status, code=code if isinstance(code, str) else None)
 
     @property
     def _place(self) -> str:
@@ -349,12 +363,20 @@ class Endpoint:
 def find_pause(tries: int, reply: httpx2.Response | None) -> float:
     """Return the seconds to wait after some failed `tries`: as the last reply requests, else longer each time."""
     for header, unit in PAUSES.items():
-        with suppress(ValueError):
-            requested = float(reply.headers.get(header, 0)) * unit if reply is not None else 0.0
-            if requested > 0:
-                return min(requested, LONGEST_REQUESTED)
+        requested = _read_pause(reply.headers.get(header, ""), unit) if reply is not None else 0.0
+        if requested > 0:
+            return min(requested, LONGEST_REQUESTED)
     # The random part spreads calls that failed at the same time.
     return min(SHORTEST_PAUSE * 2.0 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.75, 1)
+
+
+def _read_pause(text: str, unit: float) -> float:
+    """Return the seconds that a header states, as a number or as the date until which to wait; 0 for any other."""
+    with suppress(ValueError):
+        return float(text) * unit
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(text).timestamp() - time.time()
+    return 0.0
 
 
 def wait_for(coroutine: Coroutine[Any, Any, Result]) -> Result:

@@ -137,10 +137,14 @@ class StreamedChat:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._choices: dict[int, dict[str, Any]] = defaultdict(lambda: defaultdict(list))
+        self._usage: Any = None
 
     def add(self, chunk: Any) -> None:
         """Take the data of an event; `ValueError`, `TypeError`, `LookupError` or `AttributeError` for any other."""
-        for part in chunk["choices"]:
+        if stated := chunk.get("usage"):
+            self._usage = stated
+            chunk.setdefault("choices", None)
+        for part in chunk["choices"] or ():
             choice, delta = self._choices[part.get("index", 0)], part.get("delta") or {}
             found = {**(delta.get("audio") or {}), **delta, "end": part.get("finish_reason")}
             found["content"] = join_parts(found.get("content"))
@@ -163,7 +167,7 @@ class StreamedChat:
                 message["audio"] = {"transcript": "".join(parts["transcript"]), "data": _join_base64(parts["data"])}
             message["tool_calls"] = parts.get("tool_calls")
             choices.append({"message": message, "finish_reason": parts["end"][-1]})
-        return {"choices": choices}
+        return {"choices": choices, "usage": self._usage}
 
 
 def _join_base64(parts: Sequence[str]) -> str:

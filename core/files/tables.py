@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from speechiq.core.console import list_some
 from speechiq.core.errors import RowError, SpeechIQError
 from speechiq.core.files.json_text import Line, read_objects
 from speechiq.core.files.plain import LARGEST, is_file, locate_line, read_lines, reading, stream_lines
@@ -20,6 +21,8 @@ SEPARATORS = {".jsonl": "", ".json": "", ".csv": ",;\t", ".tsv": "\t"}
 STATED_SEPARATOR, QUOTED = re.compile(r'"?sep=([,;\t])"?\s*', re.IGNORECASE), re.compile(r'"[^"]*"')
 #: Words in an error of the csv module -> the fault.
 FAULTS = {"unexpected end": "a double quote is not closed", "expected after": "text follows a closing double quote"}
+#: Most columns that an error lists.
+MOST_COLUMNS = 40
 
 
 def is_table(path: Path) -> bool:
@@ -156,8 +159,8 @@ def check_columns(names: Iterable[Any], required: Sequence[str], place: object, 
     present = list(map(str, names))
     for column in required:
         if column not in present:
-            near = did_you_mean(column, present)
-            raise SpeechIQError(place, f"no column {column!r}; it has {', '.join(present)}", f"{near}{fix}")
+            near, found = did_you_mean(column, present), list_some(present, MOST_COLUMNS)
+            raise SpeechIQError(place, f"no column {column!r}; it has {found}", f"{near}{fix}")
 
 
 #: Endings of files with an id and its words per line; the file of Kaldi is called `text`.

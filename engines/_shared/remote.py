@@ -15,13 +15,13 @@ from msgspec import Meta
 
 from speechiq.core.batches import OnResult, drop, run_concurrently
 from speechiq.core.clip import Clip
-from speechiq.core.endpoint.client import RETRIES, TIMEOUT, Advice, Endpoint, Malformed, NoConnection, Refusal
+from speechiq.core.endpoint.client import REJECTED, RETRIES, TIMEOUT, Advice, Endpoint, Malformed, NoConnection, Refusal
 from speechiq.core.endpoint.replies import CONTENT_FILTER, LENGTH, Choice, NoAnswer
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, Scored, TextPrompt, audio_seconds
 from speechiq.core.recordings.audio_file import SHORTEST_S, decode, encode_audio, inspect, warn_once
 from speechiq.core.response import CutText
-from speechiq.core.usage import measured, recording, timed
+from speechiq.core.usage import current_clock, measured, recording, timed
 from speechiq.engines._shared.chunking import read_chunks
 from speechiq.engines.base import Seeds, Writer
 from speechiq.engines.options import DAY_S, UNIT, ChunkSeconds, Count, Options, only_given
@@ -141,7 +141,6 @@ def read_audio(content: bytes, name: str) -> np.ndarray:
 log = logging.getLogger(__name__)
 
 SEEDS = 2**31  # some endpoints take no larger one
-BAD_REQUEST, UNPROCESSABLE = 400, 422
 #: HTTP statuses that all further calls would get too.
 ENDING = (401, 403, 404, 405, 429)
 #: How often an answer is requested if replies are malformed.
@@ -149,6 +148,8 @@ TRIES = 3
 #: An open question, for whose answers a model that samples needs several seeds.
 PROBE = "Write down ten words that have nothing to do with each other."
 PROBE_SEEDS = (1, 2, 3)
+#: What makes an endpoint state the tokens of a reply that it streams.
+WITH_USAGE = {"stream_options": {"include_usage": True}}
 #: Temperature below which equal answers prove nothing.
 WARM = 0.5
 CUT_OFF = {LENGTH: "ended at the token limit", CONTENT_FILTER: "were cut off by a content filter"}
@@ -164,7 +165,8 @@ class ChatEndpoint(Writer, Generic[PromptType]):
 
     Sampled answers use the endpoint's own defaults; generation settings of the task take precedence, and those without
     a counterpart in the API are passed on unchanged. Answers that are not sampled are requested at temperature 0. The
-    parameters `n`, `seed` and `temperature=0` are left out once the endpoint refuses them; `describe` lists those.
+    parameters `n`, `seed`, `temperature=0` and, of timed answers, `stream_options` are left out once the endpoint
+    refuses them; `describe` lists those.
 
     The answers to a question come from one call (`n`). If the endpoint returns fewer, or refuses `n`, there is one more
     call per missing answer. Each of those has a seed; a call for several answers has none, because some servers would
@@ -284,9 +286,11 @@ class ChatEndpoint(Writer, Generic[PromptType]):
             answers += [_mark(choice) for choice in choices[: len(missing)]]
         return answers
 
-    def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, int]:
+    def _offer(self, settings: Mapping[str, Any], seeds: Sequence[int], left_out: Collection[str]) -> dict[str, Any]:
         """Return the optional parameters of a call for as many answers as there are seeds."""
-        offered = offer_temperature(settings, left_out)
+        offered: dict[str, Any] = offer_temperature(settings, left_out)
+        if current_clock.get() is not None and not WITH_USAGE.keys() & left_out:
+            offered = WITH_USAGE | offered
         if len(seeds) > 1 and not self.seed_per_call and "n" not in left_out:
             return {"n": len(seeds), **offered}
         if "seed" in left_out:
@@ -294,7 +298,7 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         return {"seed": seeds[0] % SEEDS, **offered}
 
     def _complete(
-        self, content: Any, parameters: Mapping[str, Any], offer: Callable[[Collection[str]], dict[str, int]]
+        self, content: Any, parameters: Mapping[str, Any], offer: Callable[[Collection[str]], dict[str, Any]]
     ) -> list[Choice]:
         """Return the answers of a call, without the optional parameters that the endpoint refuses.
 
@@ -303,11 +307,11 @@ class ChatEndpoint(Writer, Generic[PromptType]):
         """
         left_out = set(self._left_out)
         while True:
-            optional: dict[str, int] = offer(left_out)
+            optional: dict[str, Any] = offer(left_out)
             try:
                 choices = self._chat(content, {**parameters, **optional})
             except Refusal as refusal:
-                if not optional or refusal.status not in (BAD_REQUEST, UNPROCESSABLE):
+                if not optional or refusal.status not in REJECTED:
                     raise
                 named: list[str] = [name for name in optional if re.search(rf"\b{name}\b", str(refusal))]
                 left_out.add([*named, *optional][0])

@@ -8,7 +8,7 @@ from speechiq.core.batches import OnResult, drop
 from speechiq.core.clip import Clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand, hash_file, is_file
-from speechiq.core.files.tables import FORMS, read_clip_texts, read_name, read_number
+from speechiq.core.files.tables import AUDIO, FORMS, check_columns, read_clip_texts, read_name, read_number
 from speechiq.core.ids import compose, find_listed
 from speechiq.core.response import Response, distinct_texts
 from speechiq.engines.base import ASREngine, Setup
@@ -65,7 +65,7 @@ class TranscriptFile(ASREngine):
 
     It is a table with the columns `id` or `audio` and `text`, a manifest of NeMo (`audio_filepath`, and `pred_text` or
     `text`), or a `text` file of Kaldi or ESPnet. A clip without an id has the name of its audio file. The data set
-    before the `/` may be left out if no two clips of the run have the same name after it.
+    before the `/` may be left out if no two clips of the run have the same name after it; a line with it comes first.
 
     Instead of `text` a line of JSON may have `nbest`, a list of texts, best first. The first one is the transcript; a
     corrector gets all that differ in words. `audio_coverage`, seconds that were transcribed / seconds of the clip, is
@@ -111,6 +111,8 @@ class TranscriptFile(ASREngine):
 
 
 def _read(row: Mapping[str, Any], where: str) -> tuple[str, Response]:
+    if AUDIO not in row:
+        check_columns(row, ["id"], where, FORMS)
     key = read_name(row, where)
     texts = row.get("nbest", [next((row[column] for column in TEXTS if column in row), None)])
     if not isinstance(texts, list) or not texts:

@@ -370,17 +370,23 @@ COST_COLUMNS = (
     Column("completion_tokens", "Tokens\nwritten", ",d"),
     Column("work_seconds", "Work s", ".1f"),
     Column("cost", "Cost", ".4f"),
+    Column("replies_without_tokens", None, "d"),
 )
 COST_NOTES = (
     "what came from the response cache costs nothing, so only runs with an empty cache show the cost of the whole test",
     "tokens are those that endpoints state for the system itself; work is without loading, judging and embedding",
-    "cost: in the currency of the prices; a dash has no price",
+    "cost: in the currency of the prices; a dash has no price, or one of tokens that are not known",
 )
 
 
 def cost_grid(costs: Sequence[RunCost]) -> Grid:
     """Return a grid with one row per system."""
-    return Grid("Cost", COST_COLUMNS, [cost._asdict() for cost in costs], COST_NOTES)
+    notes = [
+        Important(f"{each.system}: its endpoint states no tokens for {count_of(each.replies_without_tokens, 'call')}")
+        for each in costs
+        if each.replies_without_tokens
+    ]
+    return Grid("Cost", COST_COLUMNS, [cost._asdict() for cost in costs], [*notes, *COST_NOTES])
 
 
 #: Field of `Reliability` -> heading, meaning.

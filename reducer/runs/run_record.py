@@ -18,6 +18,7 @@ from speechiq.core.console import printable
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.tables import check_columns, read_field, read_number, read_table
 from speechiq.core.suggestions import did_you_mean
+from speechiq.core.usage import TOKENS, WITHOUT_TOKENS
 from speechiq.reducer.runs.results_file import Results, TaskConfig, TaskRun
 
 HIDDEN = "***"
@@ -250,7 +251,8 @@ class RunCost(NamedTuple):
         calls: Calls to endpoints, those of judges included.
         prompt_tokens, completion_tokens: Tokens that endpoints stated for the system's own calls.
         work_seconds: Seconds of the system's own work.
-        cost: In the currency of the prices; NaN without a price.
+        cost: In the currency of the prices; NaN without a price, or with one of tokens that were not all stated.
+        replies_without_tokens: Replies that do not state their tokens, which makes both counts too low.
     """
 
     system: str
@@ -259,6 +261,7 @@ class RunCost(NamedTuple):
     completion_tokens: int
     work_seconds: float
     cost: float
+    replies_without_tokens: int = 0
 
 
 def read_prices(file: Path) -> dict[str, dict[str, float]]:
@@ -290,12 +293,14 @@ def read_costs(tasks: Iterable[TaskRun], prices: Mapping[str, Mapping[str, float
     costs = []
     for name in systems:
         own = counts[name]
-        read, written = own["prompt_tokens"], own["completion_tokens"]
+        read, written = (own[kind] for kind in TOKENS)
         cost = math.nan
         if name in prices:
             used = {"input": read / MILLION, "output": written / MILLION, "hour": work[name] / HOUR}
-            cost = sum(used[column] * price for column, price in prices[name].items())
-        costs.append(RunCost(name, own["calls"], read, written, work[name], cost))
+            if own[WITHOUT_TOKENS]:
+                used |= {"input": math.nan, "output": math.nan}
+            cost = sum(used[column] * price for column, price in prices[name].items() if price)
+        costs.append(RunCost(name, own["calls"], read, written, work[name], cost, own[WITHOUT_TOKENS]))
     return costs
 
 

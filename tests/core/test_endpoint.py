@@ -12,6 +12,7 @@ import time
 import traceback
 from collections import Counter
 from contextlib import contextmanager, suppress
+from email.utils import formatdate
 
 import httpx2
 import pytest
@@ -19,7 +20,7 @@ import pytest
 from speechiq.core.endpoint.client import Advice, Endpoint, find_pause
 from speechiq.core.endpoint.replies import read_choices
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.usage import TOKENS, counted_as, recording, timed, usage
+from speechiq.core.usage import counted_as, recording, timed, usage
 from tests.conftest import KEY
 from tests.siq_tasks.questions.server import event, events, serving
 
@@ -195,6 +196,23 @@ def test_of_content_in_parts_the_text_counts_without_half_a_surrogate_pair(conte
         assert connect(server).chat("Who?")[0].text == text
 
 
+NGINX = "<html><head><title>502 Bad Gateway</title></head><body><hr><center>nginx</center></body></html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body", "said"),
+    [
+        (502, "text/html", NGINX, "502 Bad Gateway nginx"),
+        (500, "application/json", '{"error": {"message": "no <unk>"}}', "no <unk>"),
+    ],
+)
+def test_a_fault_of_a_server_is_in_plain_words_with_what_helps(status, kind, body, said):
+    with serving(lambda *_: (status, {"Content-Type": kind}, body)) as server, pytest.raises(SpeechIQError) as caught:
+        connect(server, max_retries=0).chat("Who?")
+    line = f"openai:m at 127.0.0.1: answered {status}, {said}; try later, or look into the log of the server"
+    assert str(caught.value) == line
+
+
 def test_a_key_that_a_server_repeats_is_in_no_error_and_in_no_cause_of_one():
     answer = refusal({"message": f"wrong key {KEY}"})
     with raw(sends(answer)) as server, pytest.raises(SpeechIQError, match="400, wrong key") as caught:
@@ -228,6 +246,9 @@ def test_a_long_wait_is_announced_with_its_reason_and_length(asked, capsys):
         ({"retry-after-ms": "20"}, 0.02, 0.02),
         ({"retry-after": "nan"}, 1.5, 2),
         ({"retry-after": "Tue, 99 Foo"}, 1.5, 2),
+        ({"retry-after": f"Mon, 01 Jan {'9' * 30} 00:00:00"}, 1.5, 2),
+        ({"retry-after": formatdate(time.time() + 3600, usegmt=True)}, 60, 60),
+        ({"retry-after": formatdate(time.time() - 3600, usegmt=True)}, 1.5, 2),
         ({}, 1.5, 2),
     ],
 )
@@ -302,6 +323,17 @@ def test_a_model_that_the_server_lists_is_accepted_as_is_any_if_it_lists_none(li
         connect(server).check()
 
 
+def test_each_call_has_the_query_of_the_address():
+    with raw(sends(reply("{}"))) as server:
+        endpoint = Endpoint("m", f"{server.url}/?api-version=2024-10-21&b=%20c&d=", advice=ADVICE)
+        endpoint.check()
+        with suppress(SpeechIQError):
+            endpoint.chat("Who?")
+    paths = [asked.split(b" ")[1] for asked in server.requests]
+    query = b"?api-version=2024-10-21&b=+c&d="
+    assert paths == [b"/v1/models" + query, b"/v1/chat/completions" + query]
+
+
 @pytest.mark.parametrize(
     ("url", "secret"),
     [
@@ -355,8 +387,9 @@ def test_a_variable_that_cannot_work_is_refused_and_not_shown(variable, value, l
     assert "nter2" not in str(caught.value)
 
 
-def test_the_tokens_of_replies_are_counted_for_the_system_and_not_for_its_judge():
-    stated = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": "x"}
+@pytest.mark.parametrize("names", [["prompt_tokens", "completion_tokens"], ["input_tokens", "output_tokens"]])
+def test_the_tokens_of_replies_are_counted_for_the_system_and_not_for_its_judge(names):
+    stated = dict(zip(names, (12, 3), strict=True)) | {"total_tokens": "x"}
     body = json.dumps({"choices": [{"message": {"content": "Hello"}}], "usage": stated})
     before = Counter(usage)
     with raw(sends(reply(body))) as server:
@@ -366,7 +399,18 @@ def test_the_tokens_of_replies_are_counted_for_the_system_and_not_for_its_judge(
             endpoint.chat("Hi")
         with counted_as("judging"):
             endpoint.chat("Hi")
-    assert {name: usage[name] - before[name] for name in TOKENS} == {"prompt_tokens": 24, "completion_tokens": 6}
+    assert usage - before == {"calls": 3, "prompt_tokens": 24, "completion_tokens": 6}
+
+
+@pytest.mark.parametrize("stated", [None, {}, {"prompt_tokens": 12}, {"prompt_tokens": "12", "completion_tokens": 3.0}])
+def test_replies_that_do_not_state_all_tokens_are_counted(stated):
+    body = json.dumps({"choices": [{"message": {"content": "Hello"}}], "usage": stated})
+    before = Counter(usage)
+    with serving(lambda *_: (200, {}, body)) as server:
+        connect(server).chat("Hi")
+        with counted_as("judging"):
+            connect(server).chat("Hi")
+    assert (usage - before)["replies_without_tokens"] == 1
 
 
 EVENTS = {"Content-Type": "text/event-stream; charset=utf-8"}
@@ -432,6 +476,18 @@ def test_several_answers_of_one_stream_are_put_apart_and_refusals_are_answers():
     assert choice.text == "Not that."
 
 
+@pytest.mark.parametrize(
+    ("name", "last"), [("prompt_tokens", {"choices": []}), ("input_tokens", {"choices": None}), ("prompt_tokens", {})]
+)
+def test_a_stream_states_its_tokens_at_its_end(name, last):
+    parts = [{"choices": [{"delta": {"content": "Jane"}, "finish_reason": "stop"}], "usage": None}]
+    parts += [last | {"usage": {name: 7, "completion_tokens": 2}}, {"choices": [], "usage": None}]
+    body = "".join(f"data: {json.dumps(part)}\n\n" for part in parts)
+    before = Counter(usage)
+    stream(lambda *_: (200, EVENTS, body))
+    assert usage - before == {"calls": 1, "prompt_tokens": 7, "completion_tokens": 2}
+
+
 def test_a_server_that_does_not_stream_has_a_total_alone():
     (choice,), times = stream(lambda *_: "Jane Austen")
     assert choice.text == "Jane Austen" and math.isnan(times.first_token) and times.total > 0
@@ -452,6 +508,8 @@ FAULTS = {
     "not JSON": ("data: {\n\n", "sent no chat completion ("),
     "no chunk": ("data: [1]\n\n", "sent no chat completion ("),
     "other types": (event([{"delta": {"content": 5}}]), "sent no chat completion ("),
+    "no choices": ('data: {"usage": {"prompt_tokens": 7}}\n\n', "sent no chat completion (no choices)"),
+    "neither": ("data: {}\n\n", "sent no chat completion (no 'choices')"),
     "nothing": ("", "sent no chat completion (no choices)"),
 }
 

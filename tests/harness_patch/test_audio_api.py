@@ -20,7 +20,7 @@ import soundfile
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.core.response import CutText
-from speechiq.core.usage import usage
+from speechiq.core.usage import recording, usage
 from speechiq.engines._shared.remote import PROBE
 from speechiq.engines.audio.openai import AudioEndpoint
 from speechiq.engines.cached import CachedEngine
@@ -154,6 +154,34 @@ def test_a_server_that_gives_no_five_is_asked_one_by_one_and_that_is_remembered(
         assert len({*answers[0], *answers[1]}) == 6 and ear.describe().get("left_out") == ["n", *unknown[1:]]
     answered = [asked for asked in server.requests if not any(name in asked for name in unknown)]
     assert [asked.get("seed") for asked in answered] == seeds and len(server.requests) == 9 + len(unknown)
+
+
+def test_a_server_of_llama_cpp_is_asked_one_by_one_after_one_lost_call(clip):
+    body = json.dumps({"error": {"code": 500, "message": "Only one completion choice is allowed"}})
+
+    def script(_prompt, number):
+        return (500, {}, body) if "n" in server.requests[number - 1] else f"B{number}"
+
+    prompts, settings = [Prompt.about("<audio> Which?", (clip,))], SAMPLED | {"temperature": 0.1}
+    with serving(script) as server:
+        ear = open_ear(server, num_concurrent=1)
+        (answers,) = ear.generate(prompts, [[1, 2, 3, 4, 5]], settings)
+        assert answers == ["B2", "B3", "B4", "B5", "B6"] and ear.describe()["left_out"] == ["n"]
+
+
+@pytest.mark.parametrize("refused", [[], ["stream_options"]])
+def test_timed_answers_ask_for_their_tokens_unless_the_server_refuses(clip, refused):
+    def script(_prompt, number):
+        asked = server.requests[number - 1]
+        return next(((400, {}, REFUSES % name) for name in refused if name in asked), "B")
+
+    with serving(script) as server, recording():
+        ear = open_ear(server, num_concurrent=1)
+        ear.generate([Prompt.about("<audio> Which?", (clip,))] * 2, [[7], [8]], {"do_sample": False})
+        assert ear.describe().get("left_out", []) == refused
+    first, *others = server.requests
+    assert first["stream_options"] == {"include_usage": True} and len(server.requests) == 2 + len(refused)
+    assert all(("stream_options" in asked) != bool(refused) and asked["seed"] in (7, 8) for asked in others)
 
 
 def test_a_server_that_gives_one_answer_to_all_seeds_is_refused_before_it_gets_a_clip(clip):

@@ -181,6 +181,16 @@ def test_a_cost_is_that_of_tokens_and_of_the_systems_own_work(priced, tmp_path):
     assert {row["system"]: row["cost"] for row in content["costs"]} == {"openai:m": None, "local": 1.5}
 
 
+def test_a_cost_by_tokens_that_an_endpoint_does_not_state_is_unknown(tmp_path):
+    used = {"calls": 15, "prompt_tokens": 9, "replies_without_tokens": 15}
+    write_run(tmp_path / "m", levels(0.5), system="m", config={"siq": {"usage": used, "speed": WORK}})
+    for prices, cost in (("input,hour\nm,2.5,3", None), ("output\nm,10", None), ("input,hour\nm,0,3", 1.5)):
+        file = table(tmp_path, f"system,{prices}\n")
+        printed, content = print_and_write("score", tmp_path, "--prices", file, "--bootstrap", 0)
+        (found,) = content["costs"]
+        assert found["cost"] == cost and "m: its endpoint states no tokens for 15 calls" in printed
+
+
 def test_a_report_draws_scores_against_costs_of_three_systems(priced, tmp_path):
     write_run(priced / "third", levels(0.8), system="third", config={"siq": {"pretrained": "third", "speed": WORK}})
     prices = table(tmp_path, "system,hour\nlocal,3\nthird,9\nopenai:m,6\n")
