@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from speechiq.cli.cluster import Jobs, ShardJob, describe_left, read_jobs, read_plan, read_state
+from speechiq.cli.cluster.command import describe_left, read_plan
+from speechiq.cli.cluster.jobs import Jobs, ShardJob, read_jobs, read_state
 from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.plan import PlanFile, eval_command
@@ -142,7 +143,7 @@ def one_look(monkeypatch):
     def stop(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("speechiq.cli.cluster.sleep", stop)
+    monkeypatch.setattr("speechiq.cli.cluster.command.sleep", stop)
 
 
 def test_slurm_gets_one_array_that_may_be_requeued(write, slurm, one_look):
@@ -251,7 +252,7 @@ def test_a_preempted_job_ends_its_batch_and_is_put_back(write, quick, tmp_path):
     tmp_path.joinpath("hold").touch()
     script = (
         "import signal, sys, time\nfrom pathlib import Path\n"
-        "from speechiq.cli import cluster as jobs\nfrom speechiq.cli.cluster import read_plan\n"
+        "from speechiq.cli.cluster import jobs\nfrom speechiq.cli.cluster.command import read_plan\n"
         "record = jobs.Jobs(read_plan(Path('plan.yaml')), 'local')\njobs.submit(record, [1])\n"
     )
     write(shards=1)
