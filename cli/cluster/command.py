@@ -16,7 +16,16 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from speechiq.cli.cluster.jobs import FOLDER, Jobs, ShardState, import_submitit, read_jobs, read_state, submit
+from speechiq.cli.cluster.jobs import (
+    FOLDER,
+    Jobs,
+    ShardState,
+    import_submitit,
+    read_jobs,
+    read_state,
+    submit,
+    write_end,
+)
 from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_plan, read_shard, read_stages
 from speechiq.cli.evaluation.record import describe_shards, record_shards
@@ -181,7 +190,7 @@ def launch(
             raise SpeechIQError(
                 f"{str(file)!r} --on {on}",
                 f"{count_of(len(running), 'shard')} of another plan or with other options run in {plan.output}",
-                f"wait for them, end them ({_ending(jobs, running)}), or name another output",
+                f"wait for them, end them ({write_end(jobs, running)}), or name another output",
             )
         jobs, states = Jobs(plan, on), {}
     if not jobs.ids:
@@ -191,7 +200,9 @@ def launch(
         submit(jobs, new)
     say(f"{count_of(len(new), 'shard')} started, {plan.shards - len(new)} known; logs: {plan.folder / FOLDER}")
     again = f"siq launch {shlex.quote(str(file))} --on {on}"
-    with stop_in_one_line(f"the jobs go on: `{again}` shows them again; {_ending(jobs, list(jobs.ids))} ends them"):
+    with stop_in_one_line(
+        f"the jobs go on: `{again}` shows them again; {write_end(jobs, sorted({*running, *new}))} ends them"
+    ):
         states = _watch(jobs)
     counts = Counter(shard.state for shard in states.values())
     if counts["finished"] < plan.shards:
@@ -203,11 +214,6 @@ def launch(
         )
     say(f"all {count_of(plan.shards, 'shard')} are finished; results come by")
     show(*map(shlex.join, plan.collecting_commands()))
-
-
-def _ending(jobs: Jobs, numbers: list[int]) -> str:
-    ids = dict.fromkeys(jobs.ids[number].partition("_")[0] for number in numbers)
-    return f"{'scancel' if jobs.on == 'slurm' else 'kill'} {' '.join(ids)}"
 
 
 def _watch(jobs: Jobs) -> dict[int, ShardState]:

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from speechiq.cli.cluster.command import describe_left, read_plan
-from speechiq.cli.cluster.jobs import Jobs, ShardJob, read_jobs, read_state
+from speechiq.cli.cluster.jobs import Jobs, ShardJob, lock_file, read_jobs, read_state, submit
 from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import StageCount
 from speechiq.harness_patch.plan import PlanFile, eval_command
@@ -240,6 +240,61 @@ def test_ctrl_c_leaves_local_jobs_which_end_after_a_batch_when_they_are_killed(w
     assert read_state(jobs, 1).state == "stopped"
 
 
+@pytest.mark.slow
+def test_a_shard_that_survives_its_job_is_not_started_again(write, quick, one_look, tmp_path):
+    tmp_path.joinpath("hold").touch()
+    plan = write(shards=1)
+    call("launch", plan, "--on", "local")
+    jobs = read_jobs(Path("out"))
+    wait_for(jobs, "[1/1] 1/1")
+    job = int(jobs.ids[1])
+    shard_job = int(Path(f"/proc/{job}/task/{job}/children").read_text())
+    for process in (job, shard_job):
+        os.kill(process, signal.SIGKILL)
+    while Path(f"/proc/{shard_job}/exe").exists():
+        time.sleep(0.05)
+    again = call("launch", plan, "--on", "local")
+    assert "siq: 0 shards started, 1 known" in again.stderr and "shard 1/1: running" in again.stderr, again.output
+    end = re.search(r"; kill (\d+) ends them", again.stderr)
+    assert Path(f"/proc/{end[1]}/cmdline").read_bytes().endswith(b"--shard\x001/1\x00")
+    os.kill(int(end[1]), signal.SIGTERM)
+    while (state := read_state(jobs, 1).state) == "running":
+        time.sleep(0.05)
+    assert state == "failed" and tmp_path.joinpath("ended").exists()
+
+
+def test_a_stranger_with_the_number_of_a_job_is_not_the_job(write, monkeypatch):
+    """After a restart of a container, the numbers of its processes begin anew."""
+    pytest.importorskip("submitit")
+    plan = read_plan(Path(write(shards=1)))
+    Path("out", "jobs").mkdir(parents=True)
+    with subprocess.Popen(["sleep", "300"]) as stranger:
+        jobs = Jobs(plan, "local", {1: str(stranger.pid)})
+        assert read_state(jobs, 1).state == "running", "it has not begun"
+        with monkeypatch.context() as other_user:
+            other_user.setattr(os, "kill", refuse_to_signal)
+            assert read_state(jobs, 1).state == "failed"
+        lock_file(plan, 1).touch()
+        assert read_state(jobs, 1).state == "failed"
+        stranger.kill()
+
+
+def refuse_to_signal(process: int, number: int) -> None:
+    raise PermissionError
+
+
+def test_an_older_result_of_a_process_with_the_same_number_does_not_count(write, monkeypatch):
+    submitit = pytest.importorskip("submitit")
+    jobs = Jobs(read_plan(Path(write(shards=1))), "local")
+    paths = submitit.core.utils.JobPaths(Path("out", "jobs"), job_id=str(os.getpid()), task_id=0)
+    paths.result_pickle.parent.mkdir(parents=True)
+    paths.result_pickle.write_bytes(pickle.dumps(("success", "finished")))
+    job = submitit.LocalJob(Path("out", "jobs"), str(os.getpid()))
+    monkeypatch.setattr(submitit.AutoExecutor, "map_array", lambda *_: [job])
+    submit(jobs, [1])
+    assert read_state(jobs, 1).state == "running"
+
+
 def wait_for(jobs: Jobs, line: str) -> None:
     while line not in read_state(jobs, 1).line:
         assert read_state(jobs, 1).state != "failed", read_state(jobs, 1)
@@ -290,6 +345,6 @@ def test_the_job_files_of_the_docs_are_valid(write, tmp_path):
 
 def test_a_job_is_pickled_without_its_process():
     plan = PlanFile(("letter:B",), ("siq_demo",), "out")
-    job = pickle.loads(pickle.dumps(ShardJob(plan, {1: "0"})))
+    job = pickle.loads(pickle.dumps(ShardJob(plan, "local", {1: "0"})))
     assert job.plan == plan and job.devices == {1: "0"}
     assert json.loads(json.dumps(eval_command(job.plan.under("clean"))))[0] == "siq"
