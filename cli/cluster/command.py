@@ -4,7 +4,7 @@ import math
 import shlex
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from pathlib import Path
 from time import sleep
 from typing import Annotated, Literal
@@ -30,7 +30,7 @@ from speechiq.cli.commands import examples, stop_in_one_line
 from speechiq.cli.evaluation.checks import check_form, check_plan, read_shard, read_stages
 from speechiq.cli.evaluation.record import describe_shards, record_shards
 from speechiq.cli.options import tidy_system
-from speechiq.core.cache.stage_cache import name_stage
+from speechiq.core.cache.stage_cache import STAGES, name_stage
 from speechiq.core.console import count_of, printable, say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import read_plain, reading
@@ -78,28 +78,47 @@ def plan(
     """
     content = read_plan(file)
     known = read_rates(speeds or [Path(content.output)])
-    rows: list[Mapping[str, Cell]] = []
+    rows, left = list[Mapping[str, Cell]](), set[str]()
     with stop_in_one_line():
         for condition in content.conditions:
             say(f"checking {count_of(len(content.systems), 'system')}, condition {condition}")
             work = processes.count_work(content.under(condition))
             for system in work.systems:
-                rows += [{"condition": condition, **row} for row in describe_left(system, work, known)]
+                left.update(name_stage({"stage": each.stage}) for each in system.stages if each.cached < each.rows)
+                described = describe_left(system, work, known, list_stages(content))
+                rows += [{"condition": condition, **row} for row in described]
     notes = [
         f"{count_of(work.clips, 'clip')}, {work.seconds / 3600:.2f} h of audio per condition",
         "Hours: of one process, without the loading of models; a dash where no run has a speed (--speeds RUNS)",
     ]
     print_grid(Grid("Work left", COLUMNS, rows, notes))
-    show(
-        f"siq launch {shlex.quote(str(file))} --on local  # or: --on slurm; then each condition is collected by",
-        *map(shlex.join, content.collecting_commands()),
-    )
+    show(*list_next(file, content, left))
 
 
-def describe_left(system: SystemWork, work: PlannedWork, speeds: Speeds) -> Iterator[dict[str, Cell]]:
+def list_stages(plan: PlanFile) -> tuple[str, ...]:
+    """Name the stages that a plan computes, in their order."""
+    return read_stages(plan.stages) or tuple(STAGES)
+
+
+def list_next(file: Path, plan: PlanFile, left: Set[str]) -> list[str]:
+    """Write the commands that follow `siq plan`; `left` are the stages with missing rows, as far as they are known."""
+    stages, name = list_stages(plan), shlex.quote(str(file))
+    if left and left.isdisjoint(stages):
+        others = ",".join(sorted(left))
+        return [f"# {name} computes none of the rows that are left; write stages: {others}, or leave stages: out"]
+    command = f"siq launch {name} --on local  # or: --on slurm"
+    if left and stages != tuple(STAGES):
+        return [f"{command}; then `siq plan {name}` shows which stages are left"]
+    return [f"{command}; then each condition is collected by", *map(shlex.join, plan.collecting_commands())]
+
+
+def describe_left(
+    system: SystemWork, work: PlannedWork, speeds: Speeds, stages: Collection[str] = tuple(STAGES)
+) -> Iterator[dict[str, Cell]]:
     """Yield a row per stage of a system that was counted: its rows, and the audio and hours of those that are missing.
 
-    The audio of a question is that of its clip. Judges and embedders read texts, and have no audio.
+    `stages` are those of the plan. The audio of a question is that of its clip. Judges and embedders read texts, and
+    have no audio.
     """
     if not system.stages:
         yield {"system": system.system, "stage": "no model"}
@@ -115,8 +134,10 @@ def describe_left(system: SystemWork, work: PlannedWork, speeds: Speeds) -> Iter
         if missing := count.rows - count.cached:
             audio = seconds * missing / count.rows / 3600
             hours = audio / speeds.get((WORK.get(stage, ""), model), math.nan)
+            if stage not in stages:
+                row["stage"] = f"{row['stage']}, not in this plan"
             if not system.complete:
-                row["stage"] = f"{stage}, later ones unknown"
+                row["stage"] = f"{row['stage']}, later ones unknown"
         row["audio"] = audio if stage in WORK else None
         row["hours"] = None if math.isnan(hours) else hours
         yield row
@@ -212,7 +233,11 @@ def launch(
             f"{shard.state} ({shard.line})",
             f"{counts['finished']} of {plan.shards} shards are finished, `{again}` starts the others again",
         )
-    say(f"all {count_of(plan.shards, 'shard')} are finished; results come by")
+    finished = f"{count_of(plan.shards, 'shard')} finished"
+    if list_stages(plan) != tuple(STAGES):
+        say(f"{finished}, with stages: {plan.stages}; what is left is shown by")
+        return show(f"siq plan {shlex.quote(str(file))}")
+    say(f"{finished}; results come by")
     show(*map(shlex.join, plan.collecting_commands()))
 
 

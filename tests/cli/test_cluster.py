@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from speechiq.cli.cluster.command import describe_left, read_plan
+from speechiq.cli.cluster.command import describe_left, list_next, read_plan
 from speechiq.cli.cluster.jobs import Jobs, ShardJob, lock_file, read_jobs, read_state, submit
 from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import StageCount
@@ -96,6 +96,10 @@ def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
     assert (asr["rows"], asr["cached"], asr["audio"], asr["hours"]) == (10, 10, 0.0, 0.0)
     assert llm["stage"].startswith("llm") and (llm["audio"], llm["hours"]) == (1.5, 3.0)
     assert [row["hours"] for row in describe_left(system, work, {})] == [0.0, None]
+    assert [row["stage"] for row in describe_left(system, work, {}, ["asr"])] == [
+        "asr",
+        "llm, not in this plan, later ones unknown",
+    ]
     judged = SystemWork("a", "a", [StageCount("judge", 4, 1)], complete=False)
     assert [(row["audio"], row["hours"]) for row in describe_left(judged, work, speeds)] == [(None, None)]
 
@@ -104,6 +108,31 @@ def test_the_work_of_a_plan_is_printed_with_the_commands_that_follow(write):
     printed = siq("plan", write(conditions=["clean", "white@10dB"]))
     assert "no model" in printed and "2 clips, 0.0" in printed and "siq launch plan.yaml --on local" in printed
     assert printed.splitlines()[-1].endswith("--limit 2 --metadata condition=white@10dB --require-cached")
+
+
+@pytest.mark.parametrize(
+    "stages, left, line",
+    [
+        (None, {"asr"}, "siq launch plan.yaml --on local  # or: --on slurm; then each condition is collected by"),
+        ("asr", {"asr"}, "siq launch plan.yaml --on local  # or: --on slurm; then `siq plan plan.yaml` shows which"),
+        (
+            "asr",
+            {"llm"},
+            "# plan.yaml computes none of the rows that are left; write stages: llm, or leave stages: out",
+        ),
+        ("asr", set(), "siq launch plan.yaml --on local  # or: --on slurm; then each condition is collected by"),
+    ],
+)
+def test_results_are_collected_once_no_stage_is_left_out(write, stages, left, line):
+    first, *others = list_next(Path("plan.yaml"), read_plan(Path(write(stages=stages))), left)
+    assert first.startswith(line) and bool(others) == first.endswith("collected by")
+
+
+@pytest.mark.slow
+def test_after_the_shards_of_some_stages_the_work_that_is_left_is_shown(write, quick):
+    done = call("launch", write(stages="asr", shards=1), "--on", "local")
+    assert "siq: 1 shard finished, with stages: asr; what is left is shown by" in done.stderr
+    assert done.stdout == "siq plan plan.yaml\n"
 
 
 def test_without_slurm_and_without_submitit_it_is_one_line(write, monkeypatch, tmp_path):
@@ -221,7 +250,7 @@ def test_local_jobs_show_their_progress_and_failed_shards_start_again(write, qui
     tmp_path.joinpath("broken-2").unlink()
     done = call("launch", plan, "--on", "local")
     assert done.exit_code == 0 and "siq: 1 shard started, 1 known" in done.stderr, done.output
-    assert "all 2 shards are finished; results come by" in done.stderr
+    assert "siq: 2 shards finished; results come by" in done.stderr
     assert done.stdout.startswith("siq eval letter:B --tasks siq_demo_apply --output out --limit 2 --require-cached")
 
 
