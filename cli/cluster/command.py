@@ -27,7 +27,7 @@ from speechiq.cli.cluster.jobs import (
     write_end,
 )
 from speechiq.cli.commands import examples, stop_in_one_line
-from speechiq.cli.evaluation.checks import check_form, check_plan, read_shard, read_stages
+from speechiq.cli.evaluation.checks import check_form, check_plan, read_shard, read_stages, refuse_equal_names
 from speechiq.cli.evaluation.record import describe_shards, record_shards
 from speechiq.cli.options import tidy_system
 from speechiq.core.cache.stage_cache import STAGES, name_stage
@@ -83,6 +83,7 @@ def plan(
         for condition in content.conditions:
             say(f"checking {count_of(len(content.systems), 'system')}, condition {condition}")
             work = processes.count_work(content.under(condition))
+            refuse_equal_names(content.systems, [system.name for system in work.systems])
             for system in work.systems:
                 left.update(name_stage({"stage": each.stage}) for each in system.stages if each.cached < each.rows)
                 described = describe_left(system, work, known, list_stages(content))
@@ -174,6 +175,9 @@ def read_plan(file: Path) -> PlanFile:
         read_stages(plan.stages)
         plan = msgspec.structs.replace(plan, systems=tuple(map(tidy_system, plan.systems)))
         check_form(plan.systems)
+        for name, count in [*Counter(plan.systems).items(), *Counter(plan.conditions).items()]:
+            if count > 1:
+                raise SpeechIQError(name, f"is named {count} times", "leave one")
         for condition in plan.conditions:
             check_plan(plan.under(condition), None, allow_mismatch=False)
     except SpeechIQError as error:

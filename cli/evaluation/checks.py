@@ -153,10 +153,9 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
         work = processes.count_work(plan)
         known = {each.system: each.name for each in work.systems}
     names = [known[system] for system in systems]
+    refuse_equal_names(systems, names)
     runs = {run.name: run for run in record.with_settings(plan)}
     for system, name in zip(systems, names, strict=True):
-        if names.count(name) > 1:
-            raise SpeechIQError(system, f"{names.count(name)} of the systems are called {name} in results", "leave one")
         if name in runs and runs[name].system != system and not force:
             raise SpeechIQError(
                 system,
@@ -164,6 +163,13 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
                 f"{FIX}, or replace the run with --force",
             )
     return dict(zip(systems, names, strict=True)), work
+
+
+def refuse_equal_names(systems: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse systems that have one name in results."""
+    for system, name in zip(systems, names, strict=True):
+        if (count := names.count(name)) > 1:
+            raise SpeechIQError(system, f"{count} of the systems are called {name} in results", "leave one")
 
 
 def check_names(plan: Plan) -> None:

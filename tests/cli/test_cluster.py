@@ -19,6 +19,7 @@ from speechiq.cli.cluster.command import describe_left, list_next, read_plan
 from speechiq.cli.cluster.jobs import Jobs, ShardJob, lock_file, read_jobs, read_state, submit
 from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import StageCount
+from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import PlanFile, eval_command
 from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
 from tests.commands import call, refusal, siq
@@ -51,6 +52,8 @@ def write(tmp_path, monkeypatch):
         ({"stages": "asr,embd"}, "'embd' is not a stage; did you mean embed?"),
         ({"conditions": ["clean", "whte@10dB"]}, "unknown condition 'whte'; did you mean white?"),
         ({"systems": ["pretrained=demo"]}, "begins with no spec"),
+        ({"systems": ["demo,num_beams=5", "demo, num_beams=5"]}, "demo,num_beams=5: is named 2 times; leave one"),
+        ({"conditions": ["clean", "clean"]}, "clean: is named 2 times; leave one"),
     ],
 )
 def test_a_plan_that_is_wrong_is_one_line(write, changes, fault):
@@ -133,6 +136,13 @@ def test_after_the_shards_of_some_stages_the_work_that_is_left_is_shown(write, q
     done = call("launch", write(stages="asr", shards=1), "--on", "local")
     assert "siq: 1 shard finished, with stages: asr; what is left is shown by" in done.stderr
     assert done.stdout == "siq plan plan.yaml\n"
+
+
+def test_a_plan_of_systems_with_one_name_in_results_is_refused_before_shards_fail(write, monkeypatch):
+    systems = [SystemWork("demo", "demo", [], complete=True), SystemWork("demo,x=1", "demo", [], complete=True)]
+    monkeypatch.setattr(processes, "count_work", lambda plan: PlannedWork([], systems, 0, 0.0, {}))
+    error = refusal("plan", write(systems=["demo", "demo,x=1"]))
+    assert error == "demo: 2 of the systems are called demo in results; leave one"
 
 
 def test_without_slurm_and_without_submitit_it_is_one_line(write, monkeypatch, tmp_path):
