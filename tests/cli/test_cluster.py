@@ -49,6 +49,7 @@ def write(tmp_path, monkeypatch):
         ({"shards": 0}, "Expected `int` >= 1 - at `$.shards`"),
         ({"limit": -5}, "Expected `int` >= 1 - at `$.limit`"),
         ({"seed": -1}, "Expected `int` >= 0 - at `$.seed`"),
+        ({"seed": 2**32}, "Expected `int` <= 4294967295 - at `$.seed`"),
         ({"stages": "asr,embd"}, "'embd' is not a stage; did you mean embed?"),
         ({"conditions": ["clean", "whte@10dB"]}, "unknown condition 'whte'; did you mean white?"),
         ({"systems": ["pretrained=demo"]}, "begins with no spec"),

@@ -168,6 +168,12 @@ def test_a_limit_of_nothing_is_wrong_usage(instant, tmp_path):
     assert limited.exit_code == 2 and "--limit" in limited.stderr
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_numpy_does_not_take_is_wrong_usage(instant, tmp_path, seed):
+    seeded = siq_eval("good", "-o", tmp_path, "--seed", seed)
+    assert seeded.exit_code == 2 and "'--seed'" in seeded.stderr and not instant
+
+
 def test_spaces_around_names_and_options_mean_nothing(instant, tmp_path):
     succeeding("good ", "fair, dtype=bfloat16", "--tasks", "siq_demo_apply, siq_demo_distance", "-o", tmp_path)
     assert instant == ["good", "fair,dtype=bfloat16"]
