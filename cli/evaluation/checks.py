@@ -106,7 +106,7 @@ def check_plan(plan: Plan, norms_file: str | None, allow_mismatch: bool) -> None
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", str(plan.batch_size)):
         raise SpeechIQError(f"--batch-size {plan.batch_size}", "give a whole number above 0, or auto")
     if plan.device is not None and re.sub(r":\d+$", "", plan.device) not in DEVICES:
-        near = did_you_mean(plan.device, DEVICES)
+        near = did_you_mean(plan.device.lower().replace("gpu", "cuda"), DEVICES)
         raise SpeechIQError(f"--device {plan.device}", "not a kind of device", f"{near}give cpu, cuda, cuda:1 or mps")
     if plan.include_path is not None and not is_folder(Path(plan.include_path)):
         raise SpeechIQError(f"--include-path {plan.include_path}", "no such folder", "give one that has YAML tasks")

@@ -127,6 +127,7 @@ def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_pat
             "--norms demo: they were built on siq_demo_apply, which",
         ),
         (["good", "--batch-size", "0"], "--batch-size 0: give a whole number above 0"),
+        (["good", "--device", "gpu:0"], "--device gpu:0: not a kind of device; did you mean cuda?"),
         (["good", "--device", "cud:0"], "--device cud:0: not a kind of device; did you mean cuda?"),
         (["good", "transcripts:none.jsonl+org/model"], "'none.jsonl': no such file; correct the path"),
         (["good", "--include-path", "nowhere"], "--include-path nowhere: no such folder"),
