@@ -29,8 +29,8 @@ class Command(NamedTuple):
 #: Words after `siq` -> the command; those of a group follow it.
 COMMANDS = {
     "eval": Command("evaluation.command:evaluate", "Run systems, print their ranking and write a report."),
-    "plan": Command("cluster:plan", "Show which work of a plan is left, and about how many hours it takes."),
-    "launch": Command("cluster:launch", "Run the shards of a plan as jobs, and show how far each is."),
+    "plan": Command("cluster.command:plan", "Show which work of a plan is left, and about how many hours it takes."),
+    "launch": Command("cluster.command:launch", "Run the shards of a plan as jobs, and show how far each is."),
     "run": Command("main:run_harness", "Run lm_eval with this suite; takes all options of `lm_eval run`."),
     "demo": Command("", "Fetch the models of the demo, and run it."),
     "demo fetch": Command("demo:fetch_demo", "Fetch the demo's models (370 MB, once) and convert them."),

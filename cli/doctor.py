@@ -191,11 +191,11 @@ def find_hub() -> Iterator[Finding]:
 
     if constants.HF_HUB_OFFLINE:
         yield Finding("model hub", "offline (HF_HUB_OFFLINE)", "unset HF_HUB_OFFLINE to download")
-    elif find_hub_fault(PATIENCE_S) is None:
-        yield Finding("model hub", f"{constants.ENDPOINT} answers")
+    elif fault := find_hub_fault(PATIENCE_S):
+        fix = "check HF_ENDPOINT, network and proxy, or use folders and demo:NAME, which need no hub"
+        yield Finding("model hub", fault, fix)
     else:
-        fix = "check network and proxy, or use folders and demo:NAME, which need no hub"
-        yield Finding("model hub", f"{constants.ENDPOINT} does not answer within {PATIENCE_S:g} s", fix)
+        yield Finding("model hub", f"{constants.ENDPOINT} answers")
 
 
 def find_sources(tasks: str) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 The commands have names that pip finds however speechiq was installed.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -15,21 +16,24 @@ BEGINNING = 3
 def find_nearest(name: str, known: Iterable[str], similar: float = SIMILAR) -> str | None:
     """Return the known name that is closest to what a user wrote, without regard to capitals; None if none is close.
 
-    The shortest name that begins with what was written is the closest. A single letter is near to itself alone.
-    `similar` is the least similarity of other names, from 0 to 1.
+    The shortest name that begins with what was written is the closest, then the shortest that has a word which does.
+    A single letter is near to itself alone. `similar` is the least similarity of other names, from 0 to 1.
 
     >>> find_nearest("whisper-bse", ["whisper-base", "whisper-tiny.en"])
     'whisper-base'
     >>> find_nearest("smollm2", ["distillmos", "SmolLM2-135M-Instruct"])
     'SmolLM2-135M-Instruct'
+    >>> find_nearest("whisper", ["piper", "faster-whisper"])
+    'faster-whisper'
     >>> find_nearest("earnings", ["demo"]), find_nearest("D", ["id"])
     (None, None)
     """
     names = {each.lower(): each for each in known}
     text = name.lower()
-    begun = [each for each in names if each.startswith(text)] if len(text) >= BEGINNING else []
+    word = re.compile(rf"(?<![^\W_]){re.escape(text)}")
+    begun = [each for each in names if word.search(each)] if len(text) >= BEGINNING else []
     close = get_close_matches(text, names, 1, 1.0 if len(text) == 1 else similar)
-    found = min(begun, key=len) if begun else next(iter(close), None)
+    found = min(begun, key=lambda each: (not each.startswith(text), len(each))) if begun else next(iter(close), None)
     return None if found is None else names[found]
 
 

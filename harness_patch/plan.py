@@ -17,6 +17,8 @@ from speechiq.siq_tasks.index import HERE
 
 #: Docs to run: task -> their positions in the task.
 Samples = dict[str, list[int]]
+#: The largest seed that numpy takes.
+LARGEST_SEED = 2**32 - 1
 #: The condition of clips as they are.
 CLEAN = "clean"
 
@@ -47,7 +49,7 @@ class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     batch_size: int | str = "auto"
     device: str | None = None
     limit: Annotated[int, Meta(ge=1)] | None = None
-    seed: Annotated[int, Meta(ge=0)] | None = None
+    seed: Annotated[int, Meta(ge=0, le=LARGEST_SEED)] | None = None
     metadata: tuple[str, ...] = ()
     include_path: str | None = None
     gen_kwargs: tuple[str, ...] = ()

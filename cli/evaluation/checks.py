@@ -106,7 +106,7 @@ def check_plan(plan: Plan, norms_file: str | None, allow_mismatch: bool) -> None
     if not re.fullmatch(r"auto(:\d+)?|[1-9]\d*", str(plan.batch_size)):
         raise SpeechIQError(f"--batch-size {plan.batch_size}", "give a whole number above 0, or auto")
     if plan.device is not None and re.sub(r":\d+$", "", plan.device) not in DEVICES:
-        near = did_you_mean(plan.device, DEVICES)
+        near = did_you_mean(plan.device.lower().replace("gpu", "cuda"), DEVICES)
         raise SpeechIQError(f"--device {plan.device}", "not a kind of device", f"{near}give cpu, cuda, cuda:1 or mps")
     if plan.include_path is not None and not is_folder(Path(plan.include_path)):
         raise SpeechIQError(f"--include-path {plan.include_path}", "no such folder", "give one that has YAML tasks")
@@ -153,10 +153,9 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
         work = processes.count_work(plan)
         known = {each.system: each.name for each in work.systems}
     names = [known[system] for system in systems]
+    refuse_equal_names(systems, names)
     runs = {run.name: run for run in record.with_settings(plan)}
     for system, name in zip(systems, names, strict=True):
-        if names.count(name) > 1:
-            raise SpeechIQError(system, f"{names.count(name)} of the systems are called {name} in results", "leave one")
         if name in runs and runs[name].system != system and not force:
             raise SpeechIQError(
                 system,
@@ -164,6 +163,13 @@ def check_systems(plan: Plan, record: Record, force: bool) -> tuple[dict[str, st
                 f"{FIX}, or replace the run with --force",
             )
     return dict(zip(systems, names, strict=True)), work
+
+
+def refuse_equal_names(systems: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse systems that have one name in results."""
+    for system, name in zip(systems, names, strict=True):
+        if (count := names.count(name)) > 1:
+            raise SpeechIQError(system, f"{count} of the systems are called {name} in results", "leave one")
 
 
 def check_names(plan: Plan) -> None:

@@ -45,7 +45,7 @@ from speechiq.core.console import say, show
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines.registry import AS_RECOGNIZER, replace_engine
 from speechiq.harness_patch import processes
-from speechiq.harness_patch.plan import Plan, lm_eval_command, split_tasks
+from speechiq.harness_patch.plan import LARGEST_SEED, Plan, lm_eval_command, split_tasks
 from speechiq.harness_patch.systems.spec import list_people
 from speechiq.siq_tasks.conditions.preset import PRESET
 
@@ -131,6 +131,7 @@ def evaluate(
         int | None,
         typer.Option(
             min=0,
+            max=LARGEST_SEED,
             help="Set the seed of all random numbers of this command; by default the seeds of lm-eval.",
             rich_help_panel=EXPERT,
         ),

@@ -70,6 +70,8 @@ def find_hub_fault(patience: float) -> str | None:
                 return late
             except httpx2.NetworkError as error:
                 fault = f"the hub ({constants.ENDPOINT}) gives no connection ({error})"
+            except (httpx2.UnsupportedProtocol, httpx2.InvalidURL):
+                return f"HF_ENDPOINT={constants.ENDPOINT} is not an address that begins with https://"
             except httpx2.HTTPError:
                 return None  # something answered, such as a proxy that wants a password
             else:

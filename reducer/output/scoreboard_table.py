@@ -28,6 +28,8 @@ HALLUCINATION = "Hallucination"
 INVENTED = 'share of the left-out questions without an answer that are answered other than with "None of the above"'
 TITLE = "Speech IQ"
 TITLE_WITHOUT = "Levels, without Speech IQ"
+#: How the names of controls begin that get no audio.
+WITHOUT_AUDIO = ("silence", "letter:")
 CONSTANT = "the most frequent answer of each data set alone scores"
 ORDER = "in the order of mean rank over the categories"
 APART = "; their scores are not combined, since units may differ"
@@ -94,8 +96,10 @@ def shown_flags(scoreboard: Scoreboard) -> list[str]:
 
 
 def _list_flags(scoreboard: Scoreboard) -> dict[str, set[float | None]]:
-    """Return flag -> its values for all systems that get audio; for controls `silence` if there are only these."""
-    systems = [system for system in scoreboard.systems if system.control != "silence"] or scoreboard.systems
+    """Return flag -> its values for all systems that get audio; for controls that get none if there are only these."""
+    systems = [
+        system for system in scoreboard.systems if not system.control.startswith(WITHOUT_AUDIO)
+    ] or scoreboard.systems
     values: dict[str, set[float | None]] = {flag: set() for flag in FLAGS}
     for system in systems:
         for flag, known in values.items():

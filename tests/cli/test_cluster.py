@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from speechiq.cli.cluster import Jobs, ShardJob, describe_left, read_jobs, read_plan, read_state
+from speechiq.cli.cluster.command import describe_left, list_next, read_plan
+from speechiq.cli.cluster.jobs import Jobs, ShardJob, lock_file, read_jobs, read_state, submit
 from speechiq.core.batches import count_cores
 from speechiq.core.cache.stage_cache import StageCount
+from speechiq.harness_patch import processes
 from speechiq.harness_patch.plan import PlanFile, eval_command
 from speechiq.harness_patch.work import PlannedWork, SystemWork, TaskWork
 from tests.commands import call, refusal, siq
@@ -47,9 +49,12 @@ def write(tmp_path, monkeypatch):
         ({"shards": 0}, "Expected `int` >= 1 - at `$.shards`"),
         ({"limit": -5}, "Expected `int` >= 1 - at `$.limit`"),
         ({"seed": -1}, "Expected `int` >= 0 - at `$.seed`"),
+        ({"seed": 2**32}, "Expected `int` <= 4294967295 - at `$.seed`"),
         ({"stages": "asr,embd"}, "'embd' is not a stage; did you mean embed?"),
         ({"conditions": ["clean", "whte@10dB"]}, "unknown condition 'whte'; did you mean white?"),
         ({"systems": ["pretrained=demo"]}, "begins with no spec"),
+        ({"systems": ["demo,num_beams=5", "demo, num_beams=5"]}, "demo,num_beams=5: is named 2 times; leave one"),
+        ({"conditions": ["clean", "clean"]}, "clean: is named 2 times; leave one"),
     ],
 )
 def test_a_plan_that_is_wrong_is_one_line(write, changes, fault):
@@ -95,6 +100,10 @@ def test_hours_are_those_of_the_missing_rows_at_the_measured_speed():
     assert (asr["rows"], asr["cached"], asr["audio"], asr["hours"]) == (10, 10, 0.0, 0.0)
     assert llm["stage"].startswith("llm") and (llm["audio"], llm["hours"]) == (1.5, 3.0)
     assert [row["hours"] for row in describe_left(system, work, {})] == [0.0, None]
+    assert [row["stage"] for row in describe_left(system, work, {}, ["asr"])] == [
+        "asr",
+        "llm, not in this plan, later ones unknown",
+    ]
     judged = SystemWork("a", "a", [StageCount("judge", 4, 1)], complete=False)
     assert [(row["audio"], row["hours"]) for row in describe_left(judged, work, speeds)] == [(None, None)]
 
@@ -103,6 +112,38 @@ def test_the_work_of_a_plan_is_printed_with_the_commands_that_follow(write):
     printed = siq("plan", write(conditions=["clean", "white@10dB"]))
     assert "no model" in printed and "2 clips, 0.0" in printed and "siq launch plan.yaml --on local" in printed
     assert printed.splitlines()[-1].endswith("--limit 2 --metadata condition=white@10dB --require-cached")
+
+
+@pytest.mark.parametrize(
+    "stages, left, line",
+    [
+        (None, {"asr"}, "siq launch plan.yaml --on local  # or: --on slurm; then each condition is collected by"),
+        ("asr", {"asr"}, "siq launch plan.yaml --on local  # or: --on slurm; then `siq plan plan.yaml` shows which"),
+        (
+            "asr",
+            {"llm"},
+            "# plan.yaml computes none of the rows that are left; write stages: llm, or leave stages: out",
+        ),
+        ("asr", set(), "siq launch plan.yaml --on local  # or: --on slurm; then each condition is collected by"),
+    ],
+)
+def test_results_are_collected_once_no_stage_is_left_out(write, stages, left, line):
+    first, *others = list_next(Path("plan.yaml"), read_plan(Path(write(stages=stages))), left)
+    assert first.startswith(line) and bool(others) == first.endswith("collected by")
+
+
+@pytest.mark.slow
+def test_after_the_shards_of_some_stages_the_work_that_is_left_is_shown(write, quick):
+    done = call("launch", write(stages="asr", shards=1), "--on", "local")
+    assert "siq: 1 shard finished, with stages: asr; what is left is shown by" in done.stderr
+    assert done.stdout == "siq plan plan.yaml\n"
+
+
+def test_a_plan_of_systems_with_one_name_in_results_is_refused_before_shards_fail(write, monkeypatch):
+    systems = [SystemWork("demo", "demo", [], complete=True), SystemWork("demo,x=1", "demo", [], complete=True)]
+    monkeypatch.setattr(processes, "count_work", lambda plan: PlannedWork([], systems, 0, 0.0, {}))
+    error = refusal("plan", write(systems=["demo", "demo,x=1"]))
+    assert error == "demo: 2 of the systems are called demo in results; leave one"
 
 
 def test_without_slurm_and_without_submitit_it_is_one_line(write, monkeypatch, tmp_path):
@@ -142,7 +183,7 @@ def one_look(monkeypatch):
     def stop(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("speechiq.cli.cluster.sleep", stop)
+    monkeypatch.setattr("speechiq.cli.cluster.command.sleep", stop)
 
 
 def test_slurm_gets_one_array_that_may_be_requeued(write, slurm, one_look):
@@ -220,7 +261,7 @@ def test_local_jobs_show_their_progress_and_failed_shards_start_again(write, qui
     tmp_path.joinpath("broken-2").unlink()
     done = call("launch", plan, "--on", "local")
     assert done.exit_code == 0 and "siq: 1 shard started, 1 known" in done.stderr, done.output
-    assert "all 2 shards are finished; results come by" in done.stderr
+    assert "siq: 2 shards finished; results come by" in done.stderr
     assert done.stdout.startswith("siq eval letter:B --tasks siq_demo_apply --output out --limit 2 --require-cached")
 
 
@@ -239,6 +280,61 @@ def test_ctrl_c_leaves_local_jobs_which_end_after_a_batch_when_they_are_killed(w
     assert read_state(jobs, 1).state == "stopped"
 
 
+@pytest.mark.slow
+def test_a_shard_that_survives_its_job_is_not_started_again(write, quick, one_look, tmp_path):
+    tmp_path.joinpath("hold").touch()
+    plan = write(shards=1)
+    call("launch", plan, "--on", "local")
+    jobs = read_jobs(Path("out"))
+    wait_for(jobs, "[1/1] 1/1")
+    job = int(jobs.ids[1])
+    shard_job = int(Path(f"/proc/{job}/task/{job}/children").read_text())
+    for process in (job, shard_job):
+        os.kill(process, signal.SIGKILL)
+    while Path(f"/proc/{shard_job}/exe").exists():
+        time.sleep(0.05)
+    again = call("launch", plan, "--on", "local")
+    assert "siq: 0 shards started, 1 known" in again.stderr and "shard 1/1: running" in again.stderr, again.output
+    end = re.search(r"; kill (\d+) ends them", again.stderr)
+    assert Path(f"/proc/{end[1]}/cmdline").read_bytes().endswith(b"--shard\x001/1\x00")
+    os.kill(int(end[1]), signal.SIGTERM)
+    while (state := read_state(jobs, 1).state) == "running":
+        time.sleep(0.05)
+    assert state == "failed" and tmp_path.joinpath("ended").exists()
+
+
+def test_a_stranger_with_the_number_of_a_job_is_not_the_job(write, monkeypatch):
+    """After a restart of a container, the numbers of its processes begin anew."""
+    pytest.importorskip("submitit")
+    plan = read_plan(Path(write(shards=1)))
+    Path("out", "jobs").mkdir(parents=True)
+    with subprocess.Popen(["sleep", "300"]) as stranger:
+        jobs = Jobs(plan, "local", {1: str(stranger.pid)})
+        assert read_state(jobs, 1).state == "running", "it has not begun"
+        with monkeypatch.context() as other_user:
+            other_user.setattr(os, "kill", refuse_to_signal)
+            assert read_state(jobs, 1).state == "failed"
+        lock_file(plan, 1).touch()
+        assert read_state(jobs, 1).state == "failed"
+        stranger.kill()
+
+
+def refuse_to_signal(process: int, number: int) -> None:
+    raise PermissionError
+
+
+def test_an_older_result_of_a_process_with_the_same_number_does_not_count(write, monkeypatch):
+    submitit = pytest.importorskip("submitit")
+    jobs = Jobs(read_plan(Path(write(shards=1))), "local")
+    paths = submitit.core.utils.JobPaths(Path("out", "jobs"), job_id=str(os.getpid()), task_id=0)
+    paths.result_pickle.parent.mkdir(parents=True)
+    paths.result_pickle.write_bytes(pickle.dumps(("success", "finished")))
+    job = submitit.LocalJob(Path("out", "jobs"), str(os.getpid()))
+    monkeypatch.setattr(submitit.AutoExecutor, "map_array", lambda *_: [job])
+    submit(jobs, [1])
+    assert read_state(jobs, 1).state == "running"
+
+
 def wait_for(jobs: Jobs, line: str) -> None:
     while line not in read_state(jobs, 1).line:
         assert read_state(jobs, 1).state != "failed", read_state(jobs, 1)
@@ -251,7 +347,7 @@ def test_a_preempted_job_ends_its_batch_and_is_put_back(write, quick, tmp_path):
     tmp_path.joinpath("hold").touch()
     script = (
         "import signal, sys, time\nfrom pathlib import Path\n"
-        "from speechiq.cli import cluster as jobs\nfrom speechiq.cli.cluster import read_plan\n"
+        "from speechiq.cli.cluster import jobs\nfrom speechiq.cli.cluster.command import read_plan\n"
         "record = jobs.Jobs(read_plan(Path('plan.yaml')), 'local')\njobs.submit(record, [1])\n"
     )
     write(shards=1)
@@ -289,6 +385,6 @@ def test_the_job_files_of_the_docs_are_valid(write, tmp_path):
 
 def test_a_job_is_pickled_without_its_process():
     plan = PlanFile(("letter:B",), ("siq_demo",), "out")
-    job = pickle.loads(pickle.dumps(ShardJob(plan, {1: "0"})))
+    job = pickle.loads(pickle.dumps(ShardJob(plan, "local", {1: "0"})))
     assert job.plan == plan and job.devices == {1: "0"}
     assert json.loads(json.dumps(eval_command(job.plan.under("clean"))))[0] == "siq"

@@ -144,7 +144,7 @@ def test_a_hub_that_never_answers_is_not_waited_for(monkeypatch, silent_server):
     monkeypatch.setattr(constants, "ENDPOINT", silent_server)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     (finding,) = doctor.find_hub()
-    assert finding.state == "note" and finding.detail == f"{silent_server} does not answer within 0.05 s"
+    assert finding.state == "note" and finding.detail == f"the hub ({silent_server}) does not answer within 0.05 s"
 
 
 def test_a_damaged_demo_model_is_found(monkeypatch, tmp_path):

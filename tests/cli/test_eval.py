@@ -127,6 +127,7 @@ def test_a_path_with_a_separator_in_its_name_is_refused_with_the_way_out(tmp_pat
             "--norms demo: they were built on siq_demo_apply, which",
         ),
         (["good", "--batch-size", "0"], "--batch-size 0: give a whole number above 0"),
+        (["good", "--device", "gpu:0"], "--device gpu:0: not a kind of device; did you mean cuda?"),
         (["good", "--device", "cud:0"], "--device cud:0: not a kind of device; did you mean cuda?"),
         (["good", "transcripts:none.jsonl+org/model"], "'none.jsonl': no such file; correct the path"),
         (["good", "--include-path", "nowhere"], "--include-path nowhere: no such folder"),
@@ -166,6 +167,12 @@ def test_a_password_in_an_address_is_refused_and_never_printed(instant, tmp_path
 def test_a_limit_of_nothing_is_wrong_usage(instant, tmp_path):
     limited = siq_eval("good", "-o", tmp_path, "--limit", "0")
     assert limited.exit_code == 2 and "--limit" in limited.stderr
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_numpy_does_not_take_is_wrong_usage(instant, tmp_path, seed):
+    seeded = siq_eval("good", "-o", tmp_path, "--seed", seed)
+    assert seeded.exit_code == 2 and "'--seed'" in seeded.stderr and not instant
 
 
 def test_spaces_around_names_and_options_mean_nothing(instant, tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from speechiq.cli.cluster import read_plan
+from speechiq.cli.cluster.command import read_plan
 from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.foreign_code import check_settings
 from speechiq.harness_patch.plan import Plan

@@ -201,6 +201,12 @@ def test_a_name_that_cannot_be_resolved_means_offline(online, caplog):
     assert "the hub (https://hub.invalid) gives no connection" in caplog.text
 
 
+@pytest.mark.parametrize("address", ["garbage", "localhost:8080", "htps://hub.invalid"])
+def test_an_address_of_the_hub_that_is_none_is_named(online, address):
+    online.setattr(constants, "ENDPOINT", address)
+    assert names.find_hub_fault(2.0) == f"HF_ENDPOINT={address} is not an address that begins with https://"
+
+
 def test_one_failure_is_not_believed(online, server):
     online.setattr(constants, "ENDPOINT", server)
     resolve, failures = socket.getaddrinfo, [socket.gaierror("try again")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from speechiq.reducer import System, as_grid, as_json, rank
 from speechiq.reducer.output.publish import as_csv
 from speechiq.reducer.output.scoreboard_records import csv_rows
+from speechiq.reducer.output.scoreboard_table import shown_flags
+from speechiq.reducer.runs.systems import Flags
 from speechiq.reducer.runs.table import Table
 from speechiq.reducer.scores.levels import LEVELS
 from speechiq.reducer.scores.scale import Weighting
@@ -97,6 +100,15 @@ def test_no_name_and_no_number_breaks_at_any_width(width):
     for row in as_json(board)["systems"]:
         assert f"{row['siq']:.2f}" in words and f"{row['categories']['apply']['z']:+.2f}" in words
     assert words.count("14.3") == words.count("42.9") == 3, "flags"
+
+
+@pytest.mark.parametrize("control", ["letter:B", "silence"])
+def test_what_controls_without_audio_miss_is_no_column(control):
+    none = Flags(**dict.fromkeys(Flags._fields, 0.0))
+    deaf = SimpleNamespace(control=control, flags=none._replace(incomplete_audio=1.0))
+    systems = [SimpleNamespace(control=name, flags=none) for name in ("", "gold")]
+    assert shown_flags(SimpleNamespace(systems=[*systems, deaf])) == []
+    assert shown_flags(SimpleNamespace(systems=[deaf])) == ["incomplete_audio"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
