@@ -9,6 +9,7 @@ from scipy.signal import correlate, welch
 
 from speechiq.core.clip import SAMPLING_RATE, Clip, Samples, file_clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import decode, encode_audio
 from speechiq.core.transforms import (
     Band,
     Clipping,
@@ -138,6 +139,16 @@ def test_levels(speech):
     assert decibels(Gain(-20.0).apply(speech), speech) == pytest.approx(-20, abs=1e-3)
     clipped = Clipping(6.0).apply(speech)
     assert np.abs(clipped).max() == pytest.approx(np.abs(speech).max() / 10 ** (6 / 20), rel=1e-4)
+
+
+def test_every_system_gets_what_fits_into_full_scale(speech, caplog):
+    loud = Clip(Samples("0a", speech), 0.0, 8.0, (Gain(20.0),))
+    encoded = decode(encode_audio(loud.blocks(), "FLAC"), 0.0, 8.0)
+    assert np.abs(Gain(20.0).apply(speech)).max() > 2 and np.abs(loud.samples - encoded).max() <= 2**-15
+    assert [record.getMessage() for record in caplog.records] == [
+        "condition: a sound of it is doubtful: more than 0.1 % of its samples are beyond full scale and cut off, for "
+        "every system (logged once)"
+    ]
 
 
 def test_speed_changes_the_length_and_not_the_pitch():
