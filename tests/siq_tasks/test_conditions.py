@@ -249,6 +249,34 @@ def test_a_swapped_clip_has_another_answer():
         assert answers[doc["audio"]["sha256"]] != answers[doc["id"]]
 
 
+def ask(**answers):
+    """Return docs of clips that are asked the same questions, in the order of the answers given for each."""
+    asked = [
+        rows(question=f"Question {place}", **dict(zip(answers, of, strict=True))).to_list()
+        for place, of in enumerate(zip(*answers.values(), strict=True))
+    ]
+    return Dataset.from_list([doc | {"question_id": f"{doc['id']}/{doc['question']}"} for of in asked for doc in of])
+
+
+def list_swaps(docs):
+    swaps = {}
+    for doc in with_listen(docs, "swapped", TASK):
+        swaps.setdefault(doc["id"], []).append(doc["audio"]["sha256"])
+    return swaps
+
+
+def test_questions_that_recur_get_one_clip_that_answers_all_of_them_otherwise():
+    answers = {"a": "xxx", "b": "xyx", "c": "yxz", "d": "yyx", "e": "zzy", "f": "xyz", "g": "zxx"}
+    swaps = list_swaps(ask(**answers))
+    for clip, (swapped, *others) in swaps.items():
+        assert others == [swapped, swapped]
+        assert all(one != other for one, other in zip(answers[clip], answers[swapped], strict=True))
+
+
+def test_questions_that_no_clip_answers_otherwise_get_clips_of_their_own():
+    assert list_swaps(ask(a="xx", b="yx", c="xy")) == {"a": ["b", "c"], "b": ["c", "c"], "c": ["b", "b"]}
+
+
 def test_options_answer_by_their_text_and_not_by_their_letter():
     docs = rows(a="A", b="B", c="A")
     options = [["yes", "no"], ["no", "yes"], ["no", "yes"]]
