@@ -111,7 +111,7 @@ def _swapped(rows: Sequence[Row], task: str) -> Iterator[dict[str, Any]]:
     for row in rows:
         questions[row["id"]].append(row)
     answers = {clip: _read_answers(asked) for clip, asked in questions.items()}
-    order = sorted(clips, key=lambda clip: hashlib.sha256(f"{SEED} {clip}".encode()).digest())
+    order: list[str] = sorted(clips, key=lambda clip: hashlib.sha256(f"{SEED} {clip}".encode()).digest())
     places = {clip: place for place, clip in enumerate(order)}
 
     def find_other(clip: str, asked: Sequence[Row]) -> str | None:

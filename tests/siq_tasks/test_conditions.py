@@ -15,7 +15,7 @@ from speechiq.core.clip import SAMPLING_RATE, as_clip, file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms import read_transforms
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
-from speechiq.siq_tasks.conditions.spec import KINDS, MUTED, SWAPPED, TEXT, parse_condition
+from speechiq.siq_tasks.conditions.spec import KINDS, MUTED, SWAPPED, TEXT, parse_condition, write_condition
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import TASK_TYPES
@@ -111,6 +111,27 @@ def test_a_request_has_the_changed_sound(docs):
     doc = with_condition(docs, "gain:-20dB")[0]
     assert as_clip(json.loads(json.dumps(doc["audio"]))) == file_clip(doc["audio"])
     assert np.abs(file_clip(doc["audio"]).samples).max() < 0.2 * np.abs(file_clip(docs[0]["audio"]).samples).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_examples_are_in_the_one_form_of_a_condition(kind):
+    assert write_condition(KINDS[kind].example) == KINDS[kind].example
+
+
+@pytest.mark.parametrize(
+    "text, written",
+    [
+        *((text, "white@10dB") for text in ("white@10db", "white@10.0dB", " white@10dB ")),
+        ("band:3e2-3400.0 + codec:gsm", "band:300-3400+codec:gsm"),
+        ("babble:03@.50", "babble:3@0.5"),
+        ("noise:/my noises/a@b@5.0DB", "noise:/my noises/a@b@5dB"),
+        ("codec:opus@12.50K", "codec:opus@12.5k"),
+        ("reverb:0.000010s", "reverb:0.00001s"),
+        ("gain:-0dB", "gain:0dB"),
+    ],
+)
+def test_a_condition_has_one_form(text, written):
+    assert write_condition(text) == written and parse_condition(text) == parse_condition(written)
 
 
 @pytest.mark.parametrize(
