@@ -18,6 +18,10 @@ from speechiq.core.recordings.audio_file import SAMPLING_RATE as SAMPLING_RATE
 from speechiq.core.recordings.readers import Damage
 from speechiq.core.transforms import Transform, read_transforms
 
+#: Share of the samples of a changed clip that may be beyond full scale before it is worth a warning.
+BEYOND = 0.001
+CUT_OFF = f"more than {100 * BEYOND:g} % of its samples are beyond full scale and cut off, for every system"
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
@@ -101,11 +105,18 @@ class Clip:
 
     @property
     def samples(self) -> np.ndarray:
-        """Return the decoded sound: float32, shape (samples,), mono, `SAMPLING_RATE`. It is not kept."""
+        """Return the decoded sound: float32, shape (samples,), mono, `SAMPLING_RATE`. It is not kept.
+
+        What transforms raise beyond full scale is cut off, so that models get the sound that files of integers have.
+        """
         samples: np.ndarray = np.concatenate(list(self.source.blocks(self.offset, self.length)))
+        if not self.transforms:
+            return samples
         for transform in self.transforms:
             samples = transform.apply(samples)
-        return samples
+        if np.count_nonzero(np.abs(samples) > 1) > BEYOND * samples.size:
+            warn_once("condition", CUT_OFF)
+        return np.clip(samples, -1, 1)
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Return `samples` in consecutive arrays, for audio that is too long to be in memory at once.

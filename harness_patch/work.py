@@ -35,6 +35,7 @@ from speechiq.core.files.json_text import content_sha256
 from speechiq.core.suggestions import did_you_mean
 from speechiq.harness_patch import _lm_eval, foreign_code, plugins
 from speechiq.harness_patch.plan import Plan, Samples
+from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN
 
 #: The seed of torch in `lm_eval` without `--seed`.
 SEED = 1234
@@ -95,6 +96,29 @@ def list_work(
         tasks.append(TaskWork(task, len(chosen), len(clips), sum(clips.values()), suite, category))
         all_clips |= clips
     return PlannedWork(tasks, list(systems), len(all_clips), sum(all_clips.values()), samples)
+
+
+def refuse_other_names(about: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a condition or a variant of one data set beside another set of its suite; `about` is as in `list_work`.
+
+    Both are part of the system's name in results, where no system would then have run all data sets.
+    """
+    for setting in (CONDITION, LISTEN):
+        suites: dict[str, dict[str, set[str]]] = {}
+        for metadata in about.values():
+            sets = suites.setdefault(str(metadata.get("suite", "")), {})
+            sets.setdefault(str(metadata.get("dataset")), set()).add(str(metadata.get(setting) or "none"))
+        suites.pop("", None)
+        for sets in suites.values():
+            (first, usual), *others = sets.items()
+            for name, values in others:
+                if values != usual:
+                    raise SpeechIQError(
+                        f"--metadata {setting}",
+                        f"it is {', '.join(sorted(values))} for data set {name} and {', '.join(sorted(usual))} for "
+                        f"{first}, but is part of the system's name in results",
+                        "run the data sets in two commands",
+                    )
 
 
 def choose_clips(docs: Mapping[str, Sequence[Mapping[str, Any]]], limit: int | None) -> Samples:
@@ -191,10 +215,11 @@ def open_system(system: str, plan: Plan) -> Any:
 
 
 class Evaluation(NamedTuple):
-    """Hold the tasks of a run, and the docs of each that are run if these are not all."""
+    """Hold the tasks of a run, the metadata of each, and the docs of each that are run if these are not all."""
 
     manager: Any
     tasks: Mapping[str, Any]
+    about: Mapping[str, Mapping[str, Any]]
     docs: dict[str, list[Mapping[str, Any]]]
     samples: Samples
     metadata: Mapping[str, Any]
@@ -234,19 +259,20 @@ def open_evaluation(plan: Plan) -> Iterator[tuple[Evaluation, dict[str, Any]]]:
     systems = {system: open_system(system, plan) for system in plan.systems}
     with given_metadata({"tasks": names, "metadata": metadata}):
         tasks = _lm_eval.unpack_tasks(manager.load(choose_tasks(names)))
+        about = {name: task.config.metadata or {} for name, task in tasks.items()}
+        refuse_other_names(about)
         docs = {name: list(task.eval_docs) for name, task in tasks.items()}
         samples = choose_clips(docs, plan.limit)
         if plan.shard is not None:
             samples = choose_shard(docs, samples, plan.shard)
-        yield Evaluation(manager, tasks, docs, samples, metadata, _lm_eval.parse_pairs(plan.gen_kwargs)), systems
+        yield Evaluation(manager, tasks, about, docs, samples, metadata, _lm_eval.parse_pairs(plan.gen_kwargs)), systems
 
 
 def count(plan: Plan) -> PlannedWork:
     """Check the systems of a plan on its tasks, and return the work."""
     with open_evaluation(plan) as (evaluation, built):
         systems = [_count(system, lm, evaluation) for system, lm in built.items()]
-    about = {name: task.config.metadata or {} for name, task in evaluation.tasks.items()}
-    return list_work(evaluation.docs, about, systems, evaluation.samples)
+    return list_work(evaluation.docs, evaluation.about, systems, evaluation.samples)
 
 
 def _count(system: str, lm: Any, evaluation: Evaluation) -> SystemWork:
@@ -293,7 +319,7 @@ def _stages_of(evaluation: Evaluation, name: str) -> set[str]:
     """Return the stages of a task after its transcripts; a task of another package has unknown ones."""
     from speechiq.siq_tasks.settings import name_task_type, read_task_type
 
-    about, docs = evaluation.tasks[name].config.metadata or {}, evaluation.docs[name]
+    about, docs = evaluation.about[name], evaluation.docs[name]
     kind = name_task_type(about)
     try:
         asks = read_task_type(about).asks_question

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from speechiq.core.clip import file_clip
 from speechiq.core.response import Response
 from speechiq.core.usage import Latency
 from speechiq.metrics.columns import higher, lower, mean
@@ -24,7 +25,7 @@ def score(response: Response | None, doc: Mapping[str, Any]) -> dict[str, float]
         when the answer was requested, itself included).
 
     >>> answer = Response("Yes.", latency=Latency(False, 1, 0.25, total=0.5))
-    >>> score(answer, {"audio": {"duration": 2.0}})["real_time_factor"]
+    >>> score(answer, {"audio": {"path": "a.wav", "sha256": "0a", "duration": 2.0}})["real_time_factor"]
     0.25
     """
     times = response.latency if response else None
@@ -36,7 +37,10 @@ def score(response: Response | None, doc: Mapping[str, Any]) -> dict[str, float]
 
 
 def _find_seconds(response: Response, times: Latency, doc: Mapping[str, Any]) -> float:
-    """Return the seconds of the spoken answer, or else of the clip; NaN without audio, or if a voice spoke it later."""
+    """Return the seconds of the spoken answer, or else of the clip as it was heard.
+
+    They are NaN without audio, or if a voice spoke the answer later.
+    """
     if response.audio is None:
-        return float(doc["audio"].get("duration", math.nan))
+        return file_clip(doc["audio"]).duration if "sha256" in doc["audio"] else math.nan
     return math.nan if math.isnan(times.first_audio) else response.audio.duration

@@ -31,7 +31,15 @@ from speechiq.siq_tasks.conditions.prompts import (
     write_prompt,
     write_request,
 )
-from speechiq.siq_tasks.conditions.spec import CONDITION, LISTEN, STREAM, TIMING, QuestionSettings, RunSettings
+from speechiq.siq_tasks.conditions.spec import (
+    CONDITION,
+    LISTEN,
+    STREAM,
+    TIMING,
+    QuestionSettings,
+    RunSettings,
+    write_condition,
+)
 from speechiq.siq_tasks.index import INLINE, TRANSCRIPTS, join_metadata, resolve_folder
 from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import (
@@ -180,8 +188,9 @@ def _choose_metadata(task: Task) -> Task:
             f"task {task.get('task')} has the condition {own}",
             "leave one of the two out",
         )
-    if own is not None:
-        metadata[CONDITION] = own
+    condition = metadata.get(CONDITION) if own is None else own
+    if condition is not None:
+        metadata[CONDITION] = write_condition(condition)
     return task | {"metadata": metadata}
 
 

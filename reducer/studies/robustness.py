@@ -189,19 +189,17 @@ def _slopes(strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[Crossing]:
-    """Yield where curves of two systems cross, in each series in which both have the same strengths."""
+    """Yield where curves of two systems cross, in each series, between the strengths that both have."""
+    scores = measured.sign * measured.drawn.values
     for name, paths in series.items():
-        strengths: dict[str, list[float]] = {}
-        for system, rows in paths.items():
-            strengths[system] = [runs[row].strength for row in rows[1:]]
+        places = {system: {runs[row].label: row for row in rows} for system, rows in paths.items()}
         for better, worse in combinations(paths, 2):
-            if strengths[better] != strengths[worse]:
-                continue
-            scores = measured.sign * measured.drawn.values
-            gaps = scores[:, paths[better]] - scores[:, paths[worse]]
+            shared = [label for label in places[better] if label in places[worse]]
+            one, other = ([places[system][label] for label in shared] for system in (better, worse))
+            gaps = scores[:, one] - scores[:, other]
             if gaps[0, 0] < 0:
                 better, worse, gaps = worse, better, -gaps
-            value, *zeros = find_zeros(gaps, np.array([math.nan, *strengths[better]])).tolist()
+            value, *zeros = find_zeros(gaps, np.array([runs[row].strength for row in one])).tolist()
             if math.isinf(value):
                 continue
             crossed = [zero for zero in zeros if not math.isinf(zero)]
@@ -209,6 +207,17 @@ def find_crossings(measured: Measured, series: Mapping[str, Paths], runs: Sequen
             share = len(crossed) / len(zeros) if zeros else math.nan
             unit = runs[paths[better][-1]].unit
             yield Crossing(measured.name, name, better, worse, strength, share, unit)
+
+
+def list_unshared(series: Mapping[str, Paths], runs: Sequence[SeriesRun]) -> Iterator[str]:
+    """Yield a note on each series of which some system misses a strength."""
+    for name, paths in series.items():
+        labels = [{runs[row].label for row in rows} for rows in paths.values()]
+        unshared = set[str]().union(*labels) - labels[0].intersection(*labels)
+        severities = {run.severity: run.label for run in runs if run.series == name and run.label in unshared}
+        if severities:
+            shown = ", ".join(label for _, label in sorted(severities.items()))
+            yield f"under {name}, not all systems have {shown}; curves cross between the strengths that both have"
 
 
 def find_zeros(gaps: np.ndarray, strengths: np.ndarray) -> np.ndarray:
@@ -308,7 +317,7 @@ def _study_suite(suite: str, systems: list[System], draws: int, norms: Norms | N
             curves += [_draw_curve(measured, name, system, rows, runs) for system, rows in paths.items()]
         crossings += find_crossings(measured, series, runs)
     drawn = Clips.from_matrix(pool)
-    notes = [without] if without else []
+    notes = [*([without] if without else []), *list_unshared(series, runs)]
     return Robustness(suite, curves, crossings, len(drawn.names), drawn.cluster_count, draws, notes)
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nsmallest
 from pathlib import Path
@@ -102,18 +102,28 @@ def _muted(rows: Sequence[Row], task: str) -> Iterator[dict[str, Any]]:
 
 
 def _swapped(rows: Sequence[Row], task: str) -> Iterator[dict[str, Any]]:
-    """Yield each row with the next clip in an order by a digest of the ids that sounds and answers otherwise."""
+    """Yield each row with the next clip in an order by a digest of the ids that sounds and answers otherwise.
+
+    All rows of a clip get the same one, if one answers each of them otherwise.
+    """
     clips = {row["id"]: row for row in rows}
-    answers: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    questions: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        answers[row["id"]][row["question"]].add(_read_answer(row))
-    order = sorted(clips, key=lambda clip: hashlib.sha256(f"{SEED} {clip}".encode()).digest())
+        questions[row["id"]].append(row)
+    answers = {clip: _read_answers(asked) for clip, asked in questions.items()}
+    order: list[str] = sorted(clips, key=lambda clip: hashlib.sha256(f"{SEED} {clip}".encode()).digest())
     places = {clip: place for place, clip in enumerate(order)}
+
+    def find_other(clip: str, asked: Sequence[Row]) -> str | None:
+        for step in range(1, len(order)):
+            other = order[(places[clip] + step) % len(order)]
+            if _sound(clips[other]) != _sound(clips[clip]) and all(_differs(row, answers[other]) for row in asked):
+                return other
+        return None
+
+    common = {clip: find_other(clip, asked) for clip, asked in questions.items()}
     for row in rows:
-        start = places[row["id"]]
-        following = (order[(start + step) % len(order)] for step in range(1, len(order)))
-        sounds = (clip for clip in following if _sound(clips[clip]) != _sound(row))
-        swapped = next((clip for clip in sounds if _differs(row, answers[clip])), None)
+        swapped = common[row["id"]] or find_other(row["id"], [row])
         if swapped is None:
             fault = f"task {task} has no clip with another answer than {_read_answer(row)!r:.80} of {row['id']}"
             if len({_sound(clip) for clip in clips.values()}) < 2:
@@ -122,6 +132,14 @@ def _swapped(rows: Sequence[Row], task: str) -> Iterator[dict[str, Any]]:
                 f"--metadata {LISTEN}={SWAPPED}", fault, "take a larger subset, or listen=muted, which needs no other"
             )
         yield {**row, "audio": clips[swapped]["audio"], "text": clips[swapped]["text"]}
+
+
+def _read_answers(rows: Iterable[Row]) -> dict[str, set[str]]:
+    """Return question -> the right answers of these rows."""
+    answers: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        answers[row["question"]].add(_read_answer(row))
+    return answers
 
 
 def _sound(row: Row) -> tuple[Any, ...]:

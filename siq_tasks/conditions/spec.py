@@ -83,9 +83,10 @@ _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d+(?:\.\d*)?|\.\d+|inf))(?P<unit>[A-Z
 
 
 class Step(NamedTuple):
-    """Hold one step of a condition, as the user wrote it (`text`) and as it is read.
+    """Hold one step of a condition.
 
     Attributes:
+        text: The step in the one form in which results name it, however the user wrote it.
         strength: What `siq study robustness` draws on its axis, in `unit`.
         unit: Unit of `strength`; empty for a ratio.
         name: A number of voices, a folder or a codec; empty for other kinds.
@@ -125,6 +126,33 @@ def parse_condition(text: str) -> list[Step]:
     return [_parse_step(step.strip(), text) for step in text.split("+")]
 
 
+def write_condition(text: str) -> str:
+    """Return a condition in the one form in which results name it.
+
+    >>> write_condition("band:300.0-3400 + babble:03@.5 + white@10.0db")
+    'band:300-3400+babble:3@0.5+white@10dB'
+    """
+    return "+".join(step.text for step in parse_condition(text))
+
+
+def _write_step(step: Step) -> str:
+    """Return the text of a step that was read; its strength comes after the sign that the example of its kind has."""
+    name = f"{step.kind}:{step.name}" if step.name else step.kind
+    if not math.isnan(step.high):
+        return f"{name}:{_write_number(step.strength)}-{_write_number(step.high)}"
+    if step.name in BARE:
+        return name
+    sign = "@" if "@" in KINDS[step.kind].example else ":"
+    return f"{name}{sign}{_write_number(step.strength)}{step.unit}"
+
+
+def _write_number(number: float) -> str:
+    """Return the shortest number without an exponent that is read as this one; -0 is 0."""
+    import numpy as np
+
+    return np.format_float_positional(number + 0.0, trim="-")
+
+
 def _parse_step(step: str, condition: str) -> Step:
     match = _STEP.fullmatch(step)
     if match is None:
@@ -134,7 +162,8 @@ def _parse_step(step: str, condition: str) -> Step:
     kind = match["kind"]
     if kind not in KINDS:
         raise SpeechIQError(f"condition={condition}", f"unknown condition {kind!r}", suggest(kind, KINDS))
-    return KINDS[kind].parse(step, match["value"] or "", match["strength"] or "")
+    read = KINDS[kind].parse(step, match["value"] or "", match["strength"] or "")
+    return read._replace(text=_write_step(read))
 
 
 def _refuse(step: str, reason: str, kind: str) -> NoReturn:
@@ -188,10 +217,14 @@ def _read_folder(step: str, value: str, strength: str) -> Step:
     return Step(step, "noise", *_read(step, "noise", strength, SNR), name=value, neutral=math.inf)
 
 
+#: Codec whose bit rate (kbit/s) is not written -> that rate.
+BARE = {"gsm": 13.0, "mulaw": 64.0}
+
+
 def _read_codec(step: str, value: str, strength: str) -> Step:
     rates = {"opus": (6.0, 256.0), "mp3": (8.0, 160.0)}
-    if value in ("gsm", "mulaw") and not strength:
-        return Step(step, "codec", {"gsm": 13.0, "mulaw": 64.0}[value], "k", value)
+    if value in BARE and not strength:
+        return Step(step, "codec", BARE[value], "k", value)
     if value not in rates or not strength:
         _refuse(step, "it is not opus@RATE, mp3@RATE, gsm or mulaw", "codec")
     return Step(step, "codec", *_read(step, "codec", strength, {"k": rates[value]}), name=value)

@@ -9,6 +9,7 @@ from scipy.signal import correlate, welch
 
 from speechiq.core.clip import SAMPLING_RATE, Clip, Samples, file_clip
 from speechiq.core.errors import SpeechIQError
+from speechiq.core.recordings.audio_file import decode, encode_audio
 from speechiq.core.transforms import (
     Band,
     Clipping,
@@ -140,6 +141,16 @@ def test_levels(speech):
     assert np.abs(clipped).max() == pytest.approx(np.abs(speech).max() / 10 ** (6 / 20), rel=1e-4)
 
 
+def test_every_system_gets_what_fits_into_full_scale(speech, caplog):
+    loud = Clip(Samples("0a", speech), 0.0, 8.0, (Gain(20.0),))
+    encoded = decode(encode_audio(loud.blocks(), "FLAC"), 0.0, 8.0)
+    assert np.abs(Gain(20.0).apply(speech)).max() > 2 and np.abs(loud.samples - encoded).max() <= 2**-15
+    assert [record.getMessage() for record in caplog.records] == [
+        "condition: a sound of it is doubtful: more than 0.1 % of its samples are beyond full scale and cut off, for "
+        "every system (logged once)"
+    ]
+
+
 def test_speed_changes_the_length_and_not_the_pitch():
     time = np.arange(2 * SAMPLING_RATE) / SAMPLING_RATE
     tone = np.sin(2 * np.pi * 440 * time).astype(np.float32)
@@ -149,12 +160,39 @@ def test_speed_changes_the_length_and_not_the_pitch():
     assert frequencies[np.argmax(density)] == pytest.approx(440, abs=8)
 
 
+def band_levels(samples: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return the levels of 16 bands at some times (s), in frames of 32 ms."""
+    frames = np.stack([samples[start : start + 512] for start in (times * SAMPLING_RATE).astype(int)])
+    power = np.abs(np.fft.rfft(frames * np.hanning(512))[:, 1:]) ** 2
+    return 10 * np.log10(power.reshape(len(times), 16, 16).sum(axis=2) + 1e-5)
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.02, 1.5])
+def test_speech_at_another_speed_is_as_loud_and_as_clear(speech, factor):
+    """A phase vocoder whose windows are too long for speech is 6 to 8 dB away."""
+    changed, times = Speed(factor).apply(speech), np.arange(0, 7.5, 0.01)
+    assert decibels(changed, speech) == pytest.approx(0, abs=0.5)
+    assert np.abs(band_levels(changed, times / factor) - band_levels(speech, times)).mean() < 4
+
+
+@pytest.mark.parametrize("factor", [0.25, 0.5, 1.02, 4.0])
+@pytest.mark.parametrize("length", [0, 1, 300, SAMPLING_RATE + 1])
+def test_the_length_at_another_speed_is_exact(speech, factor, length):
+    changed = Speed(factor).apply(speech[:length])
+    assert len(changed) == round(length / factor) and np.isfinite(changed).all() and changed.dtype == np.float32
+
+
 def test_every_transform_is_read_as_it_was_written():
     assert read_transforms(write_transforms(ALL)) == tuple(ALL)
     assert len({transform.key for transform in ALL}) == len(ALL)
     assert all(hash(transform) == hash(msgspec.structs.replace(transform)) for transform in ALL)
     with pytest.raises(SpeechIQError, match=r"transforms of a clip.*prepare the task again"):
         read_transforms('[{"kind": "telepathy"}]')
+
+
+def test_the_key_of_a_speed_names_its_filter():
+    """Transcripts of sound that another filter stretched are in the response cache under the record alone."""
+    assert Speed(1.25).key == "atempo(1.25)"
 
 
 def test_the_key_of_recordings_names_their_content_and_not_their_place():

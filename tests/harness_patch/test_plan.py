@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from speechiq.core.cache.stage_cache import StageCount
+from speechiq.core.errors import SpeechIQError
 from speechiq.harness_patch.plan import needs_index
-from speechiq.harness_patch.work import SystemWork, choose_clips, choose_shard, list_work
+from speechiq.harness_patch.work import SystemWork, choose_clips, choose_shard, list_work, refuse_other_names
 from speechiq.siq_tasks.index import list_tasks
 
 OWN = sorted(set().union(*(task.names for task in list_tasks(check_files=False))))
@@ -66,3 +67,21 @@ def test_each_clip_is_in_one_shard_with_all_its_docs():
         assert 0 < len(shard["remember"]) < 20
     fewer = choose_shard(docs, choose_clips(docs, 10), (1, 4))
     assert fewer["remember"] == [place for place in shards[0]["remember"] if place < 10]
+
+
+def test_data_sets_of_one_suite_run_under_one_condition():
+    def describe(dataset, suite="siq", **about):
+        return {"suite": suite, "dataset": dataset, **about}
+
+    noisy = {"condition": "white@10dB"}
+    refuse_other_names({"a": describe("rc", **noisy), "b": describe("demo", **noisy), "c": {}})
+    refuse_other_names({"a": describe("rc", **noisy), "b": describe("other", "audiobench"), "c": {"dataset": "mmlu"}})
+    refuse_other_names({"a": describe("demo", **noisy), "b": describe("demo")})
+    for about in (noisy, {"listen": "muted"}):
+        ((setting, value),) = about.items()
+        with pytest.raises(SpeechIQError) as refused:
+            refuse_other_names({"a": describe("rc", **about), "b": describe("rc", **about), "c": describe("demo")})
+        assert str(refused.value) == (
+            f"--metadata {setting}: it is none for data set demo and {value} for rc, but is part of the system's name "
+            "in results; run the data sets in two commands"
+        )

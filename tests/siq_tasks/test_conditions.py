@@ -15,7 +15,7 @@ from speechiq.core.clip import SAMPLING_RATE, as_clip, file_clip
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.transforms import read_transforms
 from speechiq.siq_tasks.conditions.apply import check_listen, with_condition, with_listen
-from speechiq.siq_tasks.conditions.spec import KINDS, MUTED, SWAPPED, TEXT, parse_condition
+from speechiq.siq_tasks.conditions.spec import KINDS, MUTED, SWAPPED, TEXT, parse_condition, write_condition
 from speechiq.siq_tasks.loaders import bundled
 from speechiq.siq_tasks.loaders.content import digest_content
 from speechiq.siq_tasks.settings import TASK_TYPES
@@ -111,6 +111,27 @@ def test_a_request_has_the_changed_sound(docs):
     doc = with_condition(docs, "gain:-20dB")[0]
     assert as_clip(json.loads(json.dumps(doc["audio"]))) == file_clip(doc["audio"])
     assert np.abs(file_clip(doc["audio"]).samples).max() < 0.2 * np.abs(file_clip(docs[0]["audio"]).samples).max()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_examples_are_in_the_one_form_of_a_condition(kind):
+    assert write_condition(KINDS[kind].example) == KINDS[kind].example
+
+
+@pytest.mark.parametrize(
+    "text, written",
+    [
+        *((text, "white@10dB") for text in ("white@10db", "white@10.0dB", " white@10dB ")),
+        ("band:3e2-3400.0 + codec:gsm", "band:300-3400+codec:gsm"),
+        ("babble:03@.50", "babble:3@0.5"),
+        ("noise:/my noises/a@b@5.0DB", "noise:/my noises/a@b@5dB"),
+        ("codec:opus@12.50K", "codec:opus@12.5k"),
+        ("reverb:0.000010s", "reverb:0.00001s"),
+        ("gain:-0dB", "gain:0dB"),
+    ],
+)
+def test_a_condition_has_one_form(text, written):
+    assert write_condition(text) == written and parse_condition(text) == parse_condition(written)
 
 
 @pytest.mark.parametrize(
@@ -247,6 +268,34 @@ def test_a_swapped_clip_has_another_answer():
     answers = {"a": "joy", "b": "joy", "c": "anger", "d": "joy", "e": "fear"}
     for doc in with_listen(rows(**answers), "swapped", TASK):
         assert answers[doc["audio"]["sha256"]] != answers[doc["id"]]
+
+
+def ask(**answers):
+    """Return docs of clips that are asked the same questions, in the order of the answers given for each."""
+    asked = [
+        rows(question=f"Question {place}", **dict(zip(answers, of, strict=True))).to_list()
+        for place, of in enumerate(zip(*answers.values(), strict=True))
+    ]
+    return Dataset.from_list([doc | {"question_id": f"{doc['id']}/{doc['question']}"} for of in asked for doc in of])
+
+
+def list_swaps(docs):
+    swaps = {}
+    for doc in with_listen(docs, "swapped", TASK):
+        swaps.setdefault(doc["id"], []).append(doc["audio"]["sha256"])
+    return swaps
+
+
+def test_questions_that_recur_get_one_clip_that_answers_all_of_them_otherwise():
+    answers = {"a": "xxx", "b": "xyx", "c": "yxz", "d": "yyx", "e": "zzy", "f": "xyz", "g": "zxx"}
+    swaps = list_swaps(ask(**answers))
+    for clip, (swapped, *others) in swaps.items():
+        assert others == [swapped, swapped]
+        assert all(one != other for one, other in zip(answers[clip], answers[swapped], strict=True))
+
+
+def test_questions_that_no_clip_answers_otherwise_get_clips_of_their_own():
+    assert list_swaps(ask(a="xx", b="yx", c="xy")) == {"a": ["b", "c"], "b": ["c", "c"], "c": ["b", "b"]}
 
 
 def test_options_answer_by_their_text_and_not_by_their_letter():

@@ -81,6 +81,11 @@ def test_the_embedder_is_given_by_metadata_and_recorded_in_every_doc(demo_models
     assert task.config.metadata["embedder"] == str(demo_models[-1])
 
 
+def test_a_condition_is_recorded_in_its_one_form():
+    task = load_task("siq_demo_remember", condition="band:300.0-3400 + white@10.0db")
+    assert task.config.metadata["condition"] == "band:300-3400+white@10dB"
+
+
 def test_a_task_with_a_condition_of_its_own_refuses_another(manager):
     task = manager.load("siq_demo_noisy_phone_apply")["tasks"]["siq_demo_noisy_phone_apply"]
     assert task.config.metadata["condition"] == "band:300-3400+codec:gsm"

@@ -8,6 +8,7 @@ import pytest
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.prompt import TextPrompt
 from speechiq.core.response import Response
+from speechiq.core.transforms import Speed, write_transforms
 from speechiq.core.usage import Latency, recording
 from speechiq.engines.text.hf import TransformersLLM
 from speechiq.engines.text.openai import OpenAIText
@@ -117,6 +118,14 @@ def test_judged_answers_of_a_streaming_endpoint_have_their_times():
     assert results["configs"]["audiobench_demo_judged"]["metadata"]["timing"] == "stream"
     assert "timing" not in results["configs"]["siq_demo_remember"]["metadata"]
     assert sum("stream" in request for request in server.requests) == 3
+
+
+def test_the_factor_of_a_written_answer_is_by_the_seconds_that_were_heard():
+    audio = {"path": "a.wav", "sha256": "0a", "duration": 2.0}
+    answer = Response("Yes.", latency=Latency(False, 1, 0.25, total=0.5))
+    slow = audio | {"transforms": write_transforms([Speed(0.5)])}
+    assert [score(answer, {"audio": each})["real_time_factor"] for each in (audio, slow)] == [0.25, 0.125]
+    assert math.isnan(score(answer, {"audio": {}})["real_time_factor"])
 
 
 def test_a_spoken_answer_takes_its_own_seconds_and_a_voice_behind_it_has_no_factor():

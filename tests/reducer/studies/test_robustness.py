@@ -101,6 +101,19 @@ def test_the_better_system_falls_below_the_other_where_the_lines_cross(robustnes
     assert not [each for each in robustness.crossings if each.measure == "remember" and each.better == "steady"]
 
 
+def test_curves_cross_between_the_strengths_that_both_have(tmp_path, robustness):
+    write_study(tmp_path, systems=("steady", "weak"))
+    write_study(tmp_path, strengths=(20, 10, 5), systems=("fragile",))
+    found = read(tmp_path)
+    whole, shared = (
+        next(each for each in of.crossings if (each.measure, each.worse) == ("remember", "steady"))
+        for of in (robustness, found)
+    )
+    assert shared.better == "fragile" and shared.strength.value == whole.strength.value
+    note = "under white, not all systems have 5 dB, 0 dB; curves cross between the strengths that both have"
+    assert note in found.notes and not [note for note in robustness.notes if note.startswith("under")]
+
+
 def test_siq_is_on_the_scale_of_the_clean_runs(robustness):
     clean = [curve(robustness, "siq", system).points[0].score.value for system in ("steady", "fragile", "weak")]
     assert np.mean(clean) == pytest.approx(100)
