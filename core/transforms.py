@@ -216,15 +216,20 @@ class Codec(Transform, frozen=True, tag="codec"):
 
 def _code_telephone(samples: np.ndarray, name: str) -> np.ndarray:
     import soundfile
-    import soxr
 
     subtype = {"gsm": "GSM610", "mulaw": "ULAW"}[name]
     file = io.BytesIO()
-    narrow = np.clip(soxr.resample(samples, SAMPLING_RATE, TELEPHONE_RATE), -1, 1)
+    narrow = np.clip(_resample(samples, SAMPLING_RATE, TELEPHONE_RATE), -1, 1)
     soundfile.write(file, narrow, TELEPHONE_RATE, subtype, format="WAV")
     file.seek(0)
     decoded, _ = soundfile.read(file, dtype="float32")
-    return np.asarray(soxr.resample(decoded, TELEPHONE_RATE, SAMPLING_RATE))
+    return _resample(decoded, TELEPHONE_RATE, SAMPLING_RATE)
+
+
+def _resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
+    import librosa
+
+    return np.asarray(librosa.resample(samples, orig_sr=rate, target_sr=wanted, fix=False))
 
 
 #: Codec with a bit rate -> (encoder, container, sampling rate of the encoder, sample format).
@@ -234,10 +239,9 @@ ENCODERS = {"opus": ("libopus", "ogg", 48_000, "flt"), "mp3": ("libmp3lame", "mp
 def _code_frames(samples: np.ndarray, name: str, kbps: float) -> np.ndarray:
     """Return the samples after an encoder and decoder of FFmpeg, whose delay the container states."""
     import av
-    import soxr
 
     encoder, container, rate, form = ENCODERS[name]
-    sound = np.clip(soxr.resample(samples, SAMPLING_RATE, rate), -1, 1).astype(np.float32)
+    sound = np.clip(_resample(samples, SAMPLING_RATE, rate), -1, 1).astype(np.float32)
     file = io.BytesIO()
     with av.open(file, "w", format=container) as output:
         stream = cast("av.AudioStream", output.add_stream(encoder, rate=rate))
@@ -251,7 +255,7 @@ def _code_frames(samples: np.ndarray, name: str, kbps: float) -> np.ndarray:
     with av.open(file, "r") as source:
         frames = [frame.to_ndarray().reshape(-1) for frame in source.decode(audio=0)]
         decoded_rate = source.streams.audio[0].rate
-    return np.asarray(soxr.resample(np.concatenate(frames).astype(np.float32), decoded_rate, SAMPLING_RATE))
+    return _resample(np.concatenate(frames).astype(np.float32), decoded_rate, SAMPLING_RATE)
 
 
 class Gain(Transform, frozen=True, tag="gain"):
