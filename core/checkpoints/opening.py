@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WEIGHTS = ("model*.safetensors", "adapter_model*.safetensors")
 PICKLED = ("pytorch_model*.bin", "adapter_model*.bin")
 INDEX = ("*.index.json",)
+#: A folder with weights has a file of one of these names.
+ANY_WEIGHTS = ("*.safetensors", *PICKLED, *INDEX)
 SETTINGS = (
     "config.json", "adapter_config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
     "processor_config.json", "preprocessor_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.json",
@@ -28,16 +30,18 @@ SETTINGS = (
 
 
 def find_damaged_weights(place: str | Path) -> str | None:
-    """Return the damage of the weights in a folder, by the headers of its safetensors files; None for a hub id."""
+    """Find the fault of the weights in a folder: there are none, or a header is damaged; None for a hub id."""
     folder = Path(place)
-    return next(chain(_damage(folder, INDEX, _read_index), _damage(folder, WEIGHTS, _read_header)), None)
+    if is_folder(folder) and not any(chain.from_iterable(map(folder.glob, ANY_WEIGHTS))):
+        return "has no weights, neither *.safetensors nor *.bin"
+    return next(_damaged_weights(folder), None)
 
 
 def find_damage(place: str | Path) -> str | None:
     """Return the damage of any file of a checkpoint; None if there is none, and for a hub id."""
     folder = Path(place)
-    found = chain(_damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle))
-    return find_damaged_weights(place) or next(found, None)
+    settings, pickled = _damage(folder, SETTINGS, _read_object), _damage(folder, PICKLED, _read_pickle)
+    return next(chain(_damaged_weights(folder), settings, pickled), None)
 
 
 def find_special(place: str | Path) -> str | None:
@@ -66,6 +70,10 @@ def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
             f"{matrices[0]}",
             "give the weights that belong to that config",
         )
+
+
+def _damaged_weights(folder: Path) -> Iterator[str]:
+    return chain(_damage(folder, INDEX, _read_index), _damage(folder, WEIGHTS, _read_header))
 
 
 def _damage(folder: Path, patterns: tuple[str, ...], read: Callable[[Path], object]) -> Iterator[str]:

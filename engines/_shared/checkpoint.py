@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 log = logging.getLogger(__name__)
+SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 BITS = {"4bit": {"load_in_4bit": True}, "8bit": {"load_in_8bit": True}}
 ADAPTER = "adapter_config.json"
 #: The package by which transformers runs an attention; without it, transformers uses the package kernels.
@@ -70,6 +71,12 @@ class Loading(Options, frozen=True, kw_only=True):
             raise SpeechIQError(
                 f"{prefix}dtype={self.dtype}", "torch has no such dtype", "give auto, float32, bfloat16, ..."
             )
+        if isinstance(self.device_map, str) and self.device_map not in SPREADS:
+            try:
+                torch.device(self.device_map)
+            except RuntimeError as error:
+                fix = f"give {', '.join(SPREADS)} or a device such as cuda:0"
+                raise SpeechIQError(f"{prefix}device_map={self.device_map}", "no such device map", fix) from error
         package = ATTENTION.get(self.attn_implementation or "")
         if package and not any(map(find_spec, (package, "kernels"))):
             raise SpeechIQError(

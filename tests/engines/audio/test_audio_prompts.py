@@ -43,7 +43,7 @@ def test_a_model_that_only_reads_and_one_for_images_are_refused(demo_models, tmp
     ],
 )
 def test_a_checkpoint_without_processor_or_chat_template_is_refused(made, tmp_path, missing, message):
-    part = shutil.copytree(made, tmp_path / "part", ignore=shutil.ignore_patterns("*.safetensors", *missing))
+    part = shutil.copytree(made, tmp_path / "part", ignore=shutil.ignore_patterns(*missing))
     with pytest.raises(SpeechIQError, match=f"^{part}: .*{message}"):
         build(part)
 
