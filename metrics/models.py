@@ -22,6 +22,7 @@ from speechiq.core.checkpoints.opening import (
     ENDLESS,
     check_filled,
     check_tokens,
+    check_vocabulary,
     find_damaged_weights,
     opening,
     read_context,
@@ -156,6 +157,7 @@ class TextModel:
         self.batch_size = batch_size or (CPU_BATCH if self.device.type == "cpu" else ACCELERATOR_BATCH)
         with self._opening():
             self.tokenizer = AutoTokenizer.from_pretrained(self._place, trust_remote_code=False)
+            check_vocabulary(self.tokenizer)
         limits = [read_context(self.config, self.tokenizer)]
         limits += [self.tokenizer.model_max_length] if self.limited_by_tokenizer else []
         self.context = min((limit for limit in limits if limit is not None and limit < ENDLESS), default=None)

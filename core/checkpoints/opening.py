@@ -72,6 +72,12 @@ def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
         )
 
 
+def check_vocabulary(tokenizer: PreTrainedTokenizerBase) -> None:
+    """Refuse a tokenizer without a token of text, as transformers makes if the files of some kinds are missing."""
+    if set(range(tokenizer.vocab_size)) <= set(tokenizer.all_special_ids):
+        raise ValueError("no vocabulary: a file of its tokenizer, such as tokenizer.json, is missing")
+
+
 def _damaged_weights(folder: Path) -> Iterator[str]:
     return chain(_damage(folder, INDEX, _read_index), _damage(folder, WEIGHTS, _read_header))
 

@@ -12,12 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeVar
 
 import torch
 from msgspec import Meta
-from transformers import BitsAndBytesConfig, GenerationConfig, PreTrainedConfig
+from transformers import (
+    BitsAndBytesConfig,
+    GenerationConfig,
+    PreTrainedConfig,
+    PreTrainedTokenizerBase,
+    ProcessorMixin,
+)
 from transformers import logging as transformers_logging
 
 from speechiq.core.batches import needing_memory
 from speechiq.core.checkpoints.names import INSTEAD, identity, read_config, resolve
-from speechiq.core.checkpoints.opening import check_filled, describe_error, find_damaged_weights, opening
+from speechiq.core.checkpoints.opening import (
+    check_filled,
+    check_vocabulary,
+    describe_error,
+    find_damaged_weights,
+    opening,
+)
 from speechiq.core.console import has_terminal
 from speechiq.core.errors import SpeechIQError
 from speechiq.core.files.plain import expand
@@ -250,7 +262,11 @@ class Checkpoint(ModelLifetime["PreTrainedModel"]):
         what = f"{self.name}: its {kind} cannot be loaded"
         fix = f"save the {kind} of the model it was trained from into its folder, and install what that needs"
         with opening(what, fix, self.place):
-            return processor_class.from_pretrained(self.place, **self.source)
+            processor = processor_class.from_pretrained(self.place, **self.source)
+            tokenizer = processor.tokenizer if isinstance(processor, ProcessorMixin) else processor
+            if isinstance(tokenizer, PreTrainedTokenizerBase):
+                check_vocabulary(tokenizer)
+            return processor
 
     @cached_property
     def generation_config(self) -> GenerationConfig:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor
+from transformers import AutoModelForCausalLM, AutoModelForMultimodalLM, AutoProcessor, Qwen2Config, Qwen2ForCausalLM
 
 from speechiq.core.checkpoints.names import identity, resolve
 from speechiq.core.errors import SpeechIQError
@@ -15,6 +15,7 @@ from speechiq.core.files.folders import cache_dir
 from speechiq.core.prompt import Prompt, TextPrompt
 from speechiq.engines._shared import checkpoint as loading
 from speechiq.engines._shared.checkpoint import Checkpoint, Loading
+from speechiq.engines.asr.whisper import WhisperASR
 from speechiq.engines.audio.hf import AudioLLM
 from speechiq.engines.base import Setup
 from speechiq.engines.text.hf import TransformersLLM
@@ -116,7 +117,10 @@ def test_options_apply_to_every_stage_and_are_recorded(demo_models):
     ("options", "message"),
     [
         ({"llm_dtype": "bf16"}, "^llm_dtype=bf16: torch has no such dtype"),
-        ({"llm_device_map": "autoo"}, "^llm_device_map=autoo: no such device map; give auto, balanced, balanced_low_0, "),
+        (
+            {"llm_device_map": "autoo"},
+            "^llm_device_map=autoo: no such device map; give auto, balanced, balanced_low_0, ",
+        ),
         ({"llm_quantization": "3bit"}, "^llm_quantization=3bit: unknown; give 4bit or 8bit"),
         ({"llm_peft": "./nowhere"}, "^llm_peft=./nowhere: no adapter is there"),
         ({"llm_attn_implementation": "flash_attention_2"}, "=flash_attention_2: needs the package flash_attn or kern"),
@@ -159,6 +163,20 @@ def test_a_text_stage_without_a_tokenizer_is_refused_before_anything_is_loaded(d
         tmp_path.joinpath(name).symlink_to(Path(resolve(SMOLLM), name))
     with pytest.raises(SpeechIQError, match=f"^{tmp_path}: its tokenizer cannot be loaded .*save the tokenizer of"):
         build(f"gold+{tmp_path}")
+
+
+@pytest.mark.parametrize("kind", ["Whisper", "Qwen2", "Qwen2-Audio"])
+def test_a_checkpoint_whose_tokenizer_files_are_missing_is_refused(tiny_cascade, tiny_ear, tmp_path, kind):
+    """Without these files, transformers makes an empty tokenizer for these kinds."""
+    folder, no_tokenizer = str(tmp_path / "bare"), shutil.ignore_patterns("tokenizer*")
+    if kind == "Qwen2":
+        sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+        Qwen2ForCausalLM(Qwen2Config(vocab_size=9, num_key_value_heads=2, **sizes)).save_pretrained(folder)
+    else:
+        shutil.copytree(tiny_cascade.asr if kind == "Whisper" else tiny_ear, folder, ignore=no_tokenizer)
+    engine = {"Whisper": WhisperASR, "Qwen2": TransformersLLM, "Qwen2-Audio": AudioLLM}[kind]
+    with pytest.raises(SpeechIQError, match=rf"^{folder}: its \w+ cannot be loaded \(no vocabulary: a file of its"):
+        open_engine(engine, folder)
 
 
 def test_a_model_too_large_for_memory_names_the_ways_out(demo_models, monkeypatch):

@@ -1,6 +1,7 @@
 """Distances against plain passes of the models, one text after the other, and what is refused."""
 
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -255,6 +256,9 @@ def test_an_unknown_kind_and_a_damaged_model_are_named(tiny, tmp_path):
     weights.write_bytes(weights.read_bytes()[:100])
     with pytest.raises(SpeechIQError, match=r"assistant=.*cut: model\.safetensors is cut off or damaged"):
         semantic_distance("a", "b", assistant=str(folder))
+    bare = shutil.copytree(tiny["encoder"], tmp_path / "bare", ignore=shutil.ignore_patterns("tokenizer*"))
+    with pytest.raises(SpeechIQError, match=r"^encoder=.*bare: cannot be loaded \(no vocabulary: a file of its token"):
+        semantic_distance("a", "b", "encoder", encoder=str(bare))
 
 
 def test_a_text_beyond_the_context_is_named_by_its_clip_before_the_model_is_loaded(tiny, settings, monkeypatch):
