@@ -135,14 +135,25 @@ def resolve(name: str) -> str:
     if name.startswith(ON_DISK):
         folder = expand(name)
         if not is_file(folder / "config.json"):
-            raise SpeechIQError(
-                name,
-                "no folder with a config.json is there",
-                "give a folder that `save_pretrained` wrote, a hub id, or `demo:NAME`",
-            )
+            raise _missing_folder(name)
         return str(folder)
     notice_offline()
     return name
+
+
+def _missing_folder(name: str) -> SpeechIQError:
+    fix = "give a folder that `save_pretrained` wrote, a hub id, or `demo:NAME`"
+    return SpeechIQError(name, "no folder with a config.json is there", fix)
+
+
+def _is_hub_id(name: str) -> bool:
+    from huggingface_hub import errors, hf_hub_url
+
+    try:
+        hf_hub_url(name, "config.json")
+    except errors.HFValidationError:
+        return False
+    return True
 
 
 def _missing_model(name: str, folder: Path) -> SpeechIQError:
@@ -173,6 +184,8 @@ def read_config(
     from transformers import AutoConfig
 
     place, trusted = resolve(name), options.pop("trust_remote_code", False)
+    if not is_file(Path(place, "config.json")) and not _is_hub_id(place):
+        raise _missing_folder(called or name)
     fix = f"check the name and the connection to the hub, give a folder instead, or {instead}"
     with opening(f"{called or name}: its config cannot be read", fix, place, trusting=trusting):
         config = AutoConfig.from_pretrained(place, trust_remote_code=trusted, **options)

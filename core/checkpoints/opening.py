@@ -187,6 +187,8 @@ TRUSTING = "give trust_remote_code=True, with its stage's prefix, if you trust i
 #: Errors whose words make sense without the name of their type.
 PLAIN = (OSError, ValueError, ImportError, RuntimeError)
 LONGEST = 300
+#: How the error ends by which tokenizers open a file whose name they did not find.
+NO_FILE = "PathLike object, not NoneType"
 
 
 @contextmanager
@@ -213,10 +215,14 @@ def opening(what: str, fix: str, *places: str, trusting: str = TRUSTING) -> Iter
 def describe_error(error: BaseException) -> str:
     """Return the first line of an error of another library, with its type unless the words make sense alone.
 
+    A file that was not found, and opened all the same, is told in words.
+
     >>> describe_error(OSError("no such file.")), describe_error(KeyError("model"))
     ('no such file', "KeyError: 'model'")
     """
     line = first_line(error)
+    if isinstance(error, TypeError) and line.endswith(NO_FILE):
+        return "a file that it needs, such as vocab.json, is missing"
     return line if isinstance(error, PLAIN) or line == type(error).__name__ else f"{type(error).__name__}: {line}"
 
 

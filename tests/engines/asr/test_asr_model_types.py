@@ -1,5 +1,7 @@
 """Test recognizers other than Whisper: real architectures and processors, tiny and untrained, so texts mean nothing."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -138,3 +140,9 @@ def test_a_checkpoint_that_writes_no_text_or_misses_a_part_of_its_processor_is_r
         getattr(transformers, part).from_pretrained(saved("wav2vec2")).save_pretrained(tmp_path)
     with pytest.raises(SpeechIQError, match=message):
         open_engine(CTCASR, str(tmp_path), batch_size=1)
+
+
+def test_a_recognizer_without_its_vocabulary_names_the_missing_file(saved, tmp_path):
+    bare = shutil.copytree(saved("wav2vec2"), tmp_path / "bare", ignore=shutil.ignore_patterns("vocab.json"))
+    with pytest.raises(SpeechIQError, match=r"processor cannot be loaded \(a file that it needs, such as vocab.json"):
+        open_engine(CTCASR, str(bare))
