@@ -55,7 +55,8 @@ def speak(
     seconds = sum(each.clip.duration for each in spoken)
     show(
         f"{count_of(len(spoken), 'clip')} ({seconds:.0f} s) in {output}. As a data set of tasks:",
-        f"  dataset_path={output / METADATA}, audio_column=file_name, id_column=id",
+        f"  dataset_path={output / METADATA}, audio_column=file_name, text_column=text, id_column=id, "
+        "cluster_column=none",
     )
 
 

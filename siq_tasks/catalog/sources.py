@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from speechiq.core.console import count_of, progress_bar
 from speechiq.core.errors import SpeechIQError
-from speechiq.core.files import tables
 from speechiq.core.files.json_text import shorten
 from speechiq.core.files.plain import exists, find_on_disk
 from speechiq.core.files.tables import is_table, read_field, read_table
@@ -20,7 +19,7 @@ from speechiq.siq_tasks.catalog.data_sets import read_one_task
 from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.clips import check_table, list_warnings
-from speechiq.siq_tasks.loaders.rows import RowSource, read_source
+from speechiq.siq_tasks.loaders.rows import RowSource, check_settings, read_source
 from speechiq.siq_tasks.settings import expand_sets, for_dataset, read_keys, refuse_unread
 
 if TYPE_CHECKING:
@@ -41,15 +40,15 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
         settings: Metadata as in `--metadata`.
     """
     ask = cache(hub_sets.ask_hub)
-    columns: dict[tuple[str, RowSource | None], dict[str, None]] = defaultdict(dict)
+    columns: dict[tuple[str, RowSource | None], dict[str, str]] = defaultdict(dict)
     described = {}
-    for about, source, names in _list_sources(name, settings):
+    for about, source, read in _list_sources(name, settings):
         described[about["dataset"], source] = about
-        columns[about["dataset"], source] |= dict.fromkeys(names)
+        columns[about["dataset"], source] |= read
     for (dataset, source), about in described.items():
-        read = columns[dataset, source]
+        found = columns[dataset, source]
         try:
-            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, [*read], about, ask)
+            yield dataset, f"its clips are {IN_PACKAGE}" if source is None else _check(source, found, about, ask)
         except hub_sets.HubError:
             raise
         except SpeechIQError as error:
@@ -58,7 +57,7 @@ def check_sources(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str,
 
 def _list_sources(
     name: str, settings: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], RowSource | None, list[str]]]:
+) -> Iterator[tuple[dict[str, Any], RowSource | None, dict[str, str]]]:
     """Yield metadata, source and columns that are read of each task; the source is None for clips in the package."""
     names = [task.name for task in find_tasks(name)]
     every = read_tasks() if names else {}
@@ -69,25 +68,25 @@ def _list_sources(
         about = for_dataset(about, about["dataset"])
         loader = import_module(task["custom_dataset"].rpartition(".")[0])
         if is_bundled(about):
-            yield about, None, []
+            yield about, None, {}
         else:
             read = getattr(loader, "list_columns", None)
-            yield about, read_source(about), read(**about) if read else []
+            yield about, read_source(about), read(**about) if read else {}
 
 
-def _check(source: RowSource, columns: list[str], about: Mapping[str, Any], ask: Ask) -> str:
+def _check(source: RowSource, columns: Mapping[str, str], about: Mapping[str, Any], ask: Ask) -> str:
     """Return what a source has; refuse one without a column that is read, and a table with rows that are not scored."""
     has = f", with {', '.join(columns)}" if columns else ""
     if source.local is not None and is_table(source.local):
         rows = read_table(source.local)
-        tables.check_columns(rows[0], columns, source.local)
+        check_settings(rows[0], columns, source.local)
         check_table(**about)
         here = f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
         return "; ".join([here, *_inspect_audio(source, source.local, rows)])
     place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)
     if features is None:
         return f"{place}; its columns are found when it is loaded"
-    tables.check_columns(hub_sets.list_feature_columns(features), columns, source.dataset_path, hub_sets.RIGHT_COLUMN)
+    check_settings(hub_sets.list_feature_columns(features), columns, source.dataset_path)
     return f"{place}{has}"
 
 

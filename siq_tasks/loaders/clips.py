@@ -123,11 +123,14 @@ def list_clips(**metadata: Any) -> list[dict[str, Any]]:
     return prepare(**metadata).clips
 
 
-def list_columns(**metadata: Any) -> list[str]:
-    """Return the columns that a task reads, that of the audio first; the settings of its score are not read."""
-    source, asked = read_source(metadata), read_record(Columns, metadata).names
-    more = [*asked, *read_record(ChoiceSettings, metadata).columns]
-    return list(dict.fromkeys([*source.audio_columns, *source.list_columns(more)]))
+def list_columns(**metadata: Any) -> dict[str, str]:
+    """Return the columns that a task reads, each with the setting that names it.
+
+    That of the audio is first. The settings of its score are not read.
+    """
+    more = read_record(Columns, metadata).names | read_record(ChoiceSettings, metadata).columns
+    source = read_source(metadata)
+    return source.audio_columns | source.list_columns(more)
 
 
 @takes(*chain.from_iterable(subject.keys for subject in SUBJECTS))
@@ -240,10 +243,10 @@ def check_table(dataset: str | None = None, **metadata: Any) -> None:
 def _open(dataset: str, plan: LoadingPlan) -> Iterator[tuple[Rows, dict[str, int], dict[str, dict[str, Any]], OddRows]]:
     """Yield rows, places of rows by id, the clips that can be scored without their audio, and the odd rows."""
     source, choice = plan.source, plan.choice
-    columns = plan.row_questions.columns.names if plan.row_questions else []
+    columns = plan.row_questions.columns.names if plan.row_questions else {}
     is_own = source.local is not None and is_table(source.local) and not is_published(dataset)
     odd = OddRows(source.dataset_path, OWN_FIX if is_own else None)
-    opened: AbstractContextManager[Rows] = open_rows(source, [*columns, *choice.columns])
+    opened: AbstractContextManager[Rows] = open_rows(source, columns | choice.columns)
     if plan.passages:
         opened = plan.passages.open(source, choice.unwanted, odd)
     with opened as rows:

@@ -23,8 +23,6 @@ PATIENCE = 5.0
 #: Branch of the Hub with a parquet copy of most data sets, also of many that come from scripts.
 PARQUET_BRANCH = "refs/convert/parquet"
 ALTERNATIVE = "hf-audio/esb-datasets-test-only-sorted"
-#: What to do if a column that is read is missing.
-RIGHT_COLUMN = "give the right one with --metadata, as in text_column=COLUMN"
 LOCAL_COPY = "give a local copy with --metadata dataset_path=FOLDER"
 
 

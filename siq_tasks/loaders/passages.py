@@ -284,9 +284,9 @@ def _group(passage: SpokenPassage) -> dict[str, str]:
     return {"gender": genders.pop() if len(genders) == 1 else MIXED, "speaker": "+".join(speakers)}
 
 
-def list_columns(**_: Any) -> list[str]:
-    """Return the columns that a task reads, as `COLUMN.PART` for those of sentences."""
-    return [*COLUMNS, *(f"{SENTENCES}.{part}" for part in PARTS)]
+def list_columns(**_: Any) -> dict[str, str]:
+    """Return the columns that a task reads, `COLUMN.PART` for those of sentences, with the setting of their set."""
+    return dict.fromkeys([*COLUMNS, *(f"{SENTENCES}.{part}" for part in PARTS)], "dataset_path")
 
 
 def list_clips(dataset: Any = None, **metadata: Any) -> list[dict[str, Any]]:

@@ -119,11 +119,12 @@ class Columns(Options, frozen=True, kw_only=True):
             raise SpeechIQError("choices_column", "names no column", "give the column of the options")
 
     @property
-    def names(self) -> list[str]:
-        """Return the columns that are named, each once."""
-        columns = msgspec.structs.asdict(self).values()
-        named = [[column] if isinstance(column, str) else column or [] for column in columns]
-        return list(dict.fromkeys(name for names in named for name in names))
+    def names(self) -> dict[str, str]:
+        """Return the columns that are named, each with a setting that names it."""
+        named: dict[str, str] = {}
+        for setting, columns in msgspec.structs.asdict(self).items():
+            named |= dict.fromkeys([columns] if isinstance(columns, str) else columns or [], setting)
+        return named
 
     def pick(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of a row by role: `question`, `choices`, `answer`, `accepted`, `checklist`.

@@ -264,11 +264,15 @@ class ChoiceSettings(Options, frozen=True, kw_only=True, dict=True):
         return ClusterRule(column, pattern)
 
     @property
-    def columns(self) -> list[str]:
-        """Return the columns by which rows are chosen and sorted."""
+    def columns(self) -> dict[str, str]:
+        """Return the columns by which rows are chosen and sorted, each with the setting that names it.
+
+        >>> ChoiceSettings(where={"kind": "PF"}, cluster_column="speaker").columns
+        {'kind': 'where', 'speaker': 'cluster_column'}
+        """
         groups = [group if isinstance(group, str) else group.column for group in self.groups.values()]
-        clusters = [self.clusters.column] if self.clusters and self.clusters.column else []
-        return [*self.patterns, *groups, *clusters]
+        named = dict.fromkeys(self.patterns, "where") | dict.fromkeys(groups, "group_columns")
+        return named | ({self.clusters.column: COLUMN} if self.clusters and self.clusters.column else {})
 
 
 def choose_rows(places: Mapping[str, int], rows: Rows, where: Where, name: str) -> dict[str, int]:

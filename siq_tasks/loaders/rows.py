@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -32,6 +33,8 @@ from speechiq.siq_tasks.loaders import hub_sets
 if TYPE_CHECKING:
     from datasets import Dataset
 
+#: No column besides those of the source.
+NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 #: Files by which `save_to_disk` marks a set, and a folder of several splits.
 ONE_SPLIT, SPLITS = "state.json", "dataset_dict.json"
 #: Tables of a folder of audio files, as `datasets` reads them with its loader `audiofolder`.
@@ -130,11 +133,6 @@ class RowSource(Options, frozen=True, kw_only=True):
     ] = None
 
     @property
-    def audio_columns(self) -> list[str]:
-        """Return the column of the audio, or nothing for a set without audio."""
-        return [self.audio_column] if self.audio_column else []
-
-    @property
     def local(self) -> Path | None:
         """Return the folder or file on this machine, or None for a Hub id."""
         if self.dataset_path.startswith(PACKAGED):
@@ -142,10 +140,19 @@ class RowSource(Options, frozen=True, kw_only=True):
         path = expand(self.dataset_path)
         return path if exists(path) or self.dataset_path.startswith((".", "/", "~")) else None
 
-    def list_columns(self, more: Sequence[str] = ()) -> list[str]:
-        """Return the columns that are read besides the audio; `more` are those that a task adds."""
-        columns = [self.text_column, self.id_column, self.length_column, *more]
-        return list(dict.fromkeys(column for column in columns if column))
+    @property
+    def audio_columns(self) -> dict[str, str]:
+        """Return the column of the audio with the setting that names it, or nothing for a set without audio."""
+        return {self.audio_column: "audio_column"} if self.audio_column else {}
+
+    def list_columns(self, more: Mapping[str, str]) -> dict[str, str]:
+        """Return the columns that are read besides the audio, each with the setting that names it.
+
+        `more` are those that a task adds.
+        """
+        settings = ("text_column", "id_column", "length_column")
+        own = {column: setting for setting in settings if (column := getattr(self, setting))}
+        return own | {column: setting for column, setting in more.items() if column not in own}
 
     def state(self) -> list[list[Any]]:
         """Return name, size and modification time of each local file, to detect changes."""
@@ -225,10 +232,18 @@ def _name_file(path: str) -> Path:
     return Path(path)
 
 
+def check_settings(names: Iterable[str], columns: Mapping[str, str], place: str | Path) -> None:
+    """Refuse a set with these names of columns if it misses one of `columns`, each of which a setting names."""
+    present = list(names)
+    for column, setting in columns.items():
+        check_columns(present, [column], place, f"give the right one with --metadata {setting}=...")
+
+
 @contextmanager
-def open_rows(source: RowSource, more: Sequence[str] = ()) -> Iterator[Rows]:
+def open_rows(source: RowSource, more: Mapping[str, str] = NO_COLUMNS) -> Iterator[Rows]:
     """Yield the rows of `source`, with `more` columns (`COLUMN.PART` of nested ones), to be read inside the block.
 
+    `more` has the setting that names each column.
     A source, split or column that does not exist is refused; the error names those that do.
     """
     if source.local is not None and is_table(source.local):
@@ -259,12 +274,12 @@ def _optional(names: Iterable[str]) -> list[str]:
     return [column for column in OPTIONAL if column in names]
 
 
-def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
+def _open_table(source: RowSource, more: Mapping[str, str], file: Path) -> Rows:
     if not is_file(file):
         fix = "correct the path, or make it: tasks by `siq data new`, spoken texts by `siq data speak`"
         raise SpeechIQError(file, "no such file", fix)
     rows, required = read_table(file), source.list_columns(more)
-    check_columns(rows[0], [*source.audio_columns, *required], file)
+    check_settings(rows[0], source.audio_columns | required, file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
 
     def read_audio(i: int) -> Path:
@@ -274,7 +289,7 @@ def _open_table(source: RowSource, more: Sequence[str], file: Path) -> Rows:
     return Rows(len(rows), columns, read_audio)
 
 
-def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows:
+def _open_dataset(source: RowSource, more: Mapping[str, str], rows: Dataset) -> Rows:
     """Return the rows of a data set, whose audio `datasets` never decodes."""
     from datasets import Audio
 
@@ -282,7 +297,7 @@ def _open_dataset(source: RowSource, more: Sequence[str], rows: Dataset) -> Rows
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
     names = [*rows.column_names, *parts.column_names]
-    check_columns(names, [*source.audio_columns, *required], source.dataset_path, hub_sets.RIGHT_COLUMN)
+    check_settings(names, source.audio_columns | required, source.dataset_path)
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
     encoded = rows

@@ -15,6 +15,7 @@ from speechiq.core.usage import usage
 from speechiq.engines._shared.speech import as_speech
 from speechiq.siq_tasks.catalog.folders import complete_folder
 from speechiq.siq_tasks.catalog.spoken import LONGEST_TEXT, Spoken, write_spoken_set
+from speechiq.siq_tasks.index import read_tasks
 from speechiq.siq_tasks.loaders.clips import prepare
 from tests.commands import call, refusal, succeed
 from tests.conftest import full_disk
@@ -56,7 +57,7 @@ def test_a_table_is_spoken_by_voices_in_rotation_and_read_by_the_loader(texts, t
     voices = ["espeak-ng:en-gb", "flite:slt"]
     options = ["--option", "flite.duration_stretch=1.5", "--seed", 3]
     command = ["speak", texts, "--voice", voices[0], "--voice", voices[1], *options, "--output"]
-    succeeding(*command, tmp_path / "spoken")
+    printed = succeeding(*command, tmp_path / "spoken").output
     rows = read(tmp_path / "spoken")
     assert [{name: row[name] for name in ROWS[0]} for row in rows] == ROWS
     assert {row["voice"] for row in rows} == set(voices)
@@ -68,7 +69,9 @@ def test_a_table_is_spoken_by_voices_in_rotation_and_read_by_the_loader(texts, t
     identities = json.loads(tmp_path.joinpath("spoken", "voices.json").read_text())
     assert identities["flite:slt"]["duration_stretch"] == 1.5 and "speed" in identities["espeak-ng:en-gb"]
     table = str(tmp_path / "spoken" / "metadata.jsonl")
-    test = prepare(dataset="mine", dataset_path=table, audio_column="file_name", id_column="id")
+    settings = dict(setting.split("=") for setting in printed.splitlines()[-1].strip().split(", "))
+    task, spoken = read_tasks()["siq_medasr_remember"]["metadata"], {"dataset_path": table, "subset": "all"}
+    test = prepare(**task | {"dataset": "mine"} | settings | spoken)
     assert {clip["id"]: clip["text"] for clip in test.clips} == {f"mine/{row['id']}": row["text"] for row in ROWS}
     before = usage["spoken_texts"]
     succeeding(*command, tmp_path / "again")

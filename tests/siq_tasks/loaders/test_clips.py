@@ -108,7 +108,11 @@ def test_two_processes_at_once_prepare_the_same(own_cache, tmp_path):
     [
         (rows(1.0), {}, "subset=2: only 1 clip can be scored"),
         (rows(1.0, 2.0), {"selection": "shortest"}, "selection=shortest: unknown; give longest-audio"),
-        (rows(1.0, 2.0), {"text_column": "words"}, "no column 'words'; it has dataset, text, id"),
+        (
+            rows(1.0, 2.0),
+            {"text_column": "words"},
+            "no column 'words'; it has dataset, text, id, .*metadata text_column=...$",
+        ),
         (rows(1.0, 2.0), {"split": "dev"}, "no split 'dev'; it has test"),
         (rows(1.0, 2.0), {"dataset_name": "tedlium"}, "tedlium"),
         (rows(1.0, 2.0, text=""), {}, "2 of 2 rows cannot be scored, all of them: no text 2 .*row 0: text is '', not"),

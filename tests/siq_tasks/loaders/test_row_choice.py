@@ -183,7 +183,10 @@ def test_without_a_rule_no_doc_and_no_digest_has_clusters(own_cache, tmp_path):
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        ({"cluster_column": "debate"}, "m.csv': no column 'debate'; it has audio, text, id, speaker"),
+        (
+            {"cluster_column": "debate"},
+            "id, speaker; give the right one with --metadata cluster_column=...",
+        ),
         ({"cluster_column": 5}, "cluster_column=5: not a text; give one"),
         ({"cluster_column": "speaker", "speakers": ("ann", "", "bob")}, "m.csv row 1: speaker is '', not a text"),
         ({"cluster_column": "speaker", "speakers": ("ann",) * 3}, "cluster_column: speaker: all 3 clips are in"),
