@@ -20,7 +20,6 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints.names import find_recognizer
-from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import Loading
 from speechiq.engines._shared.sampling import seeded
@@ -108,22 +107,28 @@ class WhisperASR(CheckpointASR):
         return texts
 
     def _decode_by_length(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
-        window = self.processor.feature_extractor.chunk_length * SAMPLING_RATE
+        """Return the transcripts of arrays: those that fit into the window are one batch, all longer ones another.
+
+        The spectrogram of each is computed alone, since in a batch of sounds it would differ at its end.
+        """
+        settings = {"padding": "max_length", "return_attention_mask": True, "truncation": False}
+        inputs = [self.features(model, [samples], **settings) for samples in audio]
+        window = self.processor.feature_extractor.nb_max_frames
+        longer = [features["attention_mask"].shape[-1] > window for features in inputs]
         texts: dict[int, tuple[str, ...]] = {}
-        for padding, fits in (("max_length", lambda n: n <= window), ("longest", lambda n: n > window)):
-            if group := [i for i, samples in enumerate(audio) if fits(len(samples))]:
-                texts.update(zip(group, self._decode(model, [audio[i] for i in group], padding), strict=True))
+        for kind in sorted(set(longer)):
+            group = [i for i, is_longer in enumerate(longer) if is_longer is kind]
+            texts.update(zip(group, self._decode(model, join_features([inputs[i] for i in group])), strict=True))
         return [texts[i] for i in range(len(audio))]
 
-    def _decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray], padding: str) -> list[tuple[str, ...]]:
-        """Return the transcripts of arrays that are all at most as long as the window, or all longer."""
-        features = self.features(model, audio, padding=padding, return_attention_mask=True, truncation=False)
+    def _decode(self, model: PreTrainedModel, features: dict[str, torch.Tensor]) -> list[tuple[str, ...]]:
+        """Return the transcripts of sounds that all fit into the window, or that are all longer."""
         if self.nbest:
             return self._decode_beams(model, features)
         texts = self.processor.batch_decode(model.generate(**features, **self.settings), skip_special_tokens=True)
         return [(text.strip(),) for text in texts]
 
-    def _decode_beams(self, model: PreTrainedModel, features: BatchFeature) -> list[tuple[str, ...]]:
+    def _decode_beams(self, model: PreTrainedModel, features: dict[str, torch.Tensor]) -> list[tuple[str, ...]]:
         eos = model.generation_config.eos_token_id
         begin = getattr(model.generation_config, "no_timestamps_token_id", model.config.vocab_size) + 1
         processors = [OneTimestamp(begin)] if "return_timestamps" in self.settings else []
@@ -143,6 +148,17 @@ class WhisperASR(CheckpointASR):
             | self.settings
             | only_given(nbest=self.nbest, seed=self.seed)
         )
+
+
+def join_features(inputs: Sequence[BatchFeature]) -> dict[str, torch.Tensor]:
+    """Join the features of sounds, and their masks, into a batch; shorter ones are padded with zeros."""
+    frames = max(features["attention_mask"].shape[-1] for features in inputs)
+
+    def join(name: str) -> torch.Tensor:
+        rows = [features[name] for features in inputs]
+        return torch.cat([torch.nn.functional.pad(row, (0, frames - row.shape[-1])) for row in rows])
+
+    return {name: join(name) for name in inputs[0]}
 
 
 class OneTimestamp(LogitsProcessor):

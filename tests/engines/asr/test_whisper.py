@@ -16,6 +16,7 @@ from speechiq.engines.asr.whisper import OneTimestamp, WhisperASR, read_windows
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
 from tests.engines.opener import open_engine
+from tests.engines.tiny_cascade import save_recognizer
 from tests.records import texts
 
 TINY = "demo:whisper-tiny.en"
@@ -51,6 +52,14 @@ def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
     alone = open_engine(WhisperASR, TINY, batch_size=1)
     found = [normalize(response.text) for response in alone.transcribe(clips[-1:])]
     assert found == transcripts[-1:]
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}])
+def test_transcripts_of_long_clips_do_not_depend_on_the_batch(demo_models, demo_clips, tmp_path, options):
+    sensitive = save_recognizer(tmp_path, seed=105)
+    clips = sorted((clip for clip in demo_clips if clip.duration > 30), key=lambda clip: clip.duration)[:3]
+    one, three = (open_engine(WhisperASR, sensitive, batch_size=size, **options) for size in (1, 3))
+    assert one.transcribe(clips) == three.transcribe(clips)
 
 
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
