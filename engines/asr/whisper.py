@@ -75,11 +75,15 @@ class WhisperASR(CheckpointASR):
 
     def _choose_settings(self) -> dict[str, Any]:
         defaults = self.checkpoint.generation_config
+        if getattr(defaults, "no_timestamps_token_id", None) is None:
+            raise SpeechIQError(
+                self.checkpoint.name,
+                "has no generation_config.json of Whisper (with a no_timestamps_token_id)",
+                "copy that of the model it was trained from into its folder",
+            )
         languages = ["en"]
         settings: dict[str, Any] = {"do_sample": self.is_random, "num_beams": self.num_beams}
-        settings |= only_given(temperature=self.temperature)
-        if getattr(defaults, "no_timestamps_token_id", None) is not None:
-            settings["return_timestamps"] = True
+        settings |= only_given(temperature=self.temperature) | {"return_timestamps": True}
         is_multilingual = getattr(defaults, "is_multilingual", False)
         if is_multilingual:
             languages = [token.strip("<|>") for token in defaults.lang_to_id]
@@ -130,9 +134,10 @@ class WhisperASR(CheckpointASR):
 
     def _decode_beams(self, model: PreTrainedModel, features: dict[str, torch.Tensor]) -> list[tuple[str, ...]]:
         eos = model.generation_config.eos_token_id
-        begin = getattr(model.generation_config, "no_timestamps_token_id", model.config.vocab_size) + 1
-        processors = [OneTimestamp(begin)] if "return_timestamps" in self.settings else []
-        output = model.generate(**features, **self.settings, logits_processor=processors, return_segments=True)
+        begin = model.generation_config.no_timestamps_token_id + 1
+        output = model.generate(
+            **features, **self.settings, logits_processor=[OneTimestamp(begin)], return_segments=True
+        )
         lists = []
         for segments in output["segments"]:
             windows = read_windows(segments, eos=eos, begin=begin)

@@ -77,6 +77,13 @@ def test_a_language_that_the_checkpoint_does_not_know_is_refused_before_it_is_lo
     assert open_engine(WhisperASR, "demo:whisper-base", batch_size=1, language="German").language == "German"
 
 
+def test_a_folder_without_the_generation_config_of_whisper_is_refused_before_it_is_loaded(demo_models, tmp_path):
+    folder = save_recognizer(tmp_path)
+    tmp_path.joinpath("generation_config.json").unlink()
+    with pytest.raises(SpeechIQError, match=r": has no generation_config\.json of Whisper .*; copy that of"):
+        open_engine(WhisperASR, folder)
+
+
 def test_a_sampled_text_depends_on_the_clip_and_the_seed_and_not_on_the_batch(demo_models, demo_clips):
     clips = [clip.part(0.0, 3.0) for clip in demo_clips[:2]]
     first, second, cold = (
