@@ -15,7 +15,7 @@ from speechiq.engines.asr.checkpoint import join_nbest
 from speechiq.engines.asr.whisper import OneTimestamp, WhisperASR, read_windows
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
 from tests.engines.tiny_cascade import save_recognizer
 from tests.records import texts
 
@@ -82,6 +82,12 @@ def test_a_folder_without_the_generation_config_of_whisper_is_refused_before_it_
     tmp_path.joinpath("generation_config.json").unlink()
     with pytest.raises(SpeechIQError, match=r": has no generation_config\.json of Whisper .*; copy that of"):
         open_engine(WhisperASR, folder)
+
+
+def test_an_option_of_other_recognizers_is_said_to_be_theirs(demo_models):
+    line = r"asr_window_s: no such option .*; it has that one for other kinds of models"
+    with pytest.raises(SpeechIQError, match=line):
+        build(f"{TINY}+demo:SmolLM2-135M-Instruct", asr_window_s=40)
 
 
 def test_a_sampled_text_depends_on_the_clip_and_the_seed_and_not_on_the_batch(demo_models, demo_clips):
