@@ -22,6 +22,7 @@ from transformers import (
 from speechiq.core.checkpoints.names import find_recognizer
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import Loading
+from speechiq.engines._shared.encodings import arguments_digest
 from speechiq.engines._shared.sampling import seeded
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.checkpoint import Beams, CheckpointASR, NBest, count_beams, join_nbest
@@ -50,7 +51,8 @@ class WhisperASR(CheckpointASR):
     as transformers does; OpenAI's program pads the spectrogram, so that single words may differ. A longer clip is
     decoded window by window, each from the last timestamp of the window before it, so that nothing is cut off.
 
-    With a temperature each clip is decoded alone, so that its text depends on the clip and the seed, not on the batch.
+    With a temperature each clip is decoded alone, and its random numbers depend on its sound and the seed, not on the
+    batch.
     """
 
     record = WhisperOptions
@@ -106,7 +108,8 @@ class WhisperASR(CheckpointASR):
         return self._decode_by_length(model, audio)
 
     def _sample(self, model: PreTrainedModel, samples: np.ndarray) -> tuple[str, ...]:
-        with seeded(self.seed, model.device):
+        seed = int.from_bytes(arguments_digest((self.seed, samples)))
+        with seeded(seed, model.device):
             (texts,) = self._decode_by_length(model, [samples])
         return texts
 
@@ -147,11 +150,9 @@ class WhisperASR(CheckpointASR):
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it decodes; see `Engine.describe`."""
+        sampling = {"seed": self.seed, "random_numbers": "of each clip"} if self.is_random else {}
         return (
-            super().describe()
-            | {"language": self.language}
-            | self.settings
-            | only_given(nbest=self.nbest, seed=self.seed)
+            super().describe() | {"language": self.language} | self.settings | only_given(nbest=self.nbest) | sampling
         )
 
 

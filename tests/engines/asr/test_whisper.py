@@ -1,5 +1,7 @@
 """Test Whisper: transcripts against an independent program, n-best lists against transformers' own beam search."""
 
+from contextlib import nullcontext
+
 import jiwer
 import pytest
 import torch
@@ -101,6 +103,15 @@ def test_a_sampled_text_depends_on_the_clip_and_the_seed_and_not_on_the_batch(de
     together = texts(first.transcribe(clips))
     assert texts(first.transcribe(clips[1:])) == together[1:]
     assert together != texts(second.transcribe(clips))
+
+
+def test_each_sound_draws_its_own_random_numbers_in_any_order(tiny_cascade, demo_clips, monkeypatch):
+    clips, drawn = [clip.part(0.0, 3.0) for clip in demo_clips[:2]], []
+    monkeypatch.setattr("speechiq.engines.asr.whisper.seeded", lambda seed, _: nullcontext(drawn.append(seed)))
+    asr = open_engine(WhisperASR, tiny_cascade.asr, batch_size=2, temperature=0.8)
+    asr.transcribe(clips)
+    asr.transcribe(clips[::-1])
+    assert len(drawn) == 4 and len(set(drawn)) == 2 and asr.identity()["random_numbers"] == "of each clip"
 
 
 @pytest.mark.parametrize(
