@@ -114,6 +114,7 @@ BACKENDS = (
 MODEL_TYPE = "speechiq.engines.text.lm_eval:LMEvalText"
 #: The end of the error about an option that an engine does not have, instead of the nearest name.
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
+OTHER_MODELS = "; it has that one for other kinds of models"
 
 
 def list_backends(kind: str) -> dict[str, Backend]:
@@ -157,11 +158,14 @@ def find_backend(kind: str, engine: str) -> Backend | None:
 
 def choose_engine(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
     """Return the class of `setup.engine` that runs the model, before its options are read; refuse an unknown one."""
-    backend = find_backend(kind, setup.engine)
+    return _require_backend(kind, setup.engine).load().choose(model, given, setup)
+
+
+def _require_backend(kind: str, engine: str) -> Backend:
+    backend = find_backend(kind, engine)
     if backend is None:
-        known = sorted(list_backends(kind))
-        raise SpeechIQError(setup.engine, f"unknown {kind} engine", suggest(setup.engine, known))
-    return backend.load().choose(model, given, setup)
+        raise SpeechIQError(engine, f"unknown {kind} engine", suggest(engine, sorted(list_backends(kind))))
+    return backend
 
 
 def build_engine(
@@ -169,7 +173,8 @@ def build_engine(
 ) -> Engine:
     """Return an engine whose model is not yet loaded; `also` has options that are read elsewhere, for the errors."""
     engine = choose_engine(kind, model, given, setup)
-    options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hints=ELSEWHERE)
+    hints = {option.name: OTHER_MODELS for option in _require_backend(kind, setup.engine).list_options()} | ELSEWHERE
+    options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hints=hints)
     return engine(model, options, setup)
 
 

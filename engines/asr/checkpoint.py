@@ -138,7 +138,7 @@ class ChunkedOptions(Loading, frozen=True, kw_only=True):
 
     window_s: Annotated[
         ChunkSeconds,
-        Meta(description="Longest chunk of a long clip; most of these models were trained on 30 s or less."),
+        Meta(description="Longest chunk of a long clip, not for Whisper; most models were trained on 30 s or less."),
     ] = WINDOW_S
 
 

@@ -20,9 +20,9 @@ from transformers import (
 )
 
 from speechiq.core.checkpoints.names import find_recognizer
-from speechiq.core.clip import SAMPLING_RATE
 from speechiq.core.errors import SpeechIQError
 from speechiq.engines._shared.checkpoint import Loading
+from speechiq.engines._shared.encodings import arguments_digest
 from speechiq.engines._shared.sampling import seeded
 from speechiq.engines._transformers import whisper_language_codes
 from speechiq.engines.asr.checkpoint import Beams, CheckpointASR, NBest, count_beams, join_nbest
@@ -51,7 +51,8 @@ class WhisperASR(CheckpointASR):
     as transformers does; OpenAI's program pads the spectrogram, so that single words may differ. A longer clip is
     decoded window by window, each from the last timestamp of the window before it, so that nothing is cut off.
 
-    With a temperature each clip is decoded alone, so that its text depends on the clip and the seed, not on the batch.
+    With a temperature each clip is decoded alone, and its random numbers depend on its sound and the seed, not on the
+    batch.
     """
 
     record = WhisperOptions
@@ -76,11 +77,15 @@ class WhisperASR(CheckpointASR):
 
     def _choose_settings(self) -> dict[str, Any]:
         defaults = self.checkpoint.generation_config
+        if getattr(defaults, "no_timestamps_token_id", None) is None:
+            raise SpeechIQError(
+                self.checkpoint.name,
+                "has no generation_config.json of Whisper (with a no_timestamps_token_id)",
+                "copy that of the model it was trained from into its folder",
+            )
         languages = ["en"]
         settings: dict[str, Any] = {"do_sample": self.is_random, "num_beams": self.num_beams}
-        settings |= only_given(temperature=self.temperature)
-        if getattr(defaults, "no_timestamps_token_id", None) is not None:
-            settings["return_timestamps"] = True
+        settings |= only_given(temperature=self.temperature) | {"return_timestamps": True}
         is_multilingual = getattr(defaults, "is_multilingual", False)
         if is_multilingual:
             languages = [token.strip("<|>") for token in defaults.lang_to_id]
@@ -103,31 +108,39 @@ class WhisperASR(CheckpointASR):
         return self._decode_by_length(model, audio)
 
     def _sample(self, model: PreTrainedModel, samples: np.ndarray) -> tuple[str, ...]:
-        with seeded(self.seed, model.device):
+        seed = int.from_bytes(arguments_digest((self.seed, samples)))
+        with seeded(seed, model.device):
             (texts,) = self._decode_by_length(model, [samples])
         return texts
 
     def _decode_by_length(self, model: PreTrainedModel, audio: Sequence[np.ndarray]) -> list[tuple[str, ...]]:
-        window = self.processor.feature_extractor.chunk_length * SAMPLING_RATE
+        """Return the transcripts of arrays: those that fit into the window are one batch, all longer ones another.
+
+        The spectrogram of each is computed alone, since in a batch of sounds it would differ at its end.
+        """
+        settings = {"padding": "max_length", "return_attention_mask": True, "truncation": False}
+        inputs = [self.features(model, [samples], **settings) for samples in audio]
+        window = self.processor.feature_extractor.nb_max_frames
+        longer = [features["attention_mask"].shape[-1] > window for features in inputs]
         texts: dict[int, tuple[str, ...]] = {}
-        for padding, fits in (("max_length", lambda n: n <= window), ("longest", lambda n: n > window)):
-            if group := [i for i, samples in enumerate(audio) if fits(len(samples))]:
-                texts.update(zip(group, self._decode(model, [audio[i] for i in group], padding), strict=True))
+        for kind in sorted(set(longer)):
+            group = [i for i, is_longer in enumerate(longer) if is_longer is kind]
+            texts.update(zip(group, self._decode(model, join_features([inputs[i] for i in group])), strict=True))
         return [texts[i] for i in range(len(audio))]
 
-    def _decode(self, model: PreTrainedModel, audio: Sequence[np.ndarray], padding: str) -> list[tuple[str, ...]]:
-        """Return the transcripts of arrays that are all at most as long as the window, or all longer."""
-        features = self.features(model, audio, padding=padding, return_attention_mask=True, truncation=False)
+    def _decode(self, model: PreTrainedModel, features: dict[str, torch.Tensor]) -> list[tuple[str, ...]]:
+        """Return the transcripts of sounds that all fit into the window, or that are all longer."""
         if self.nbest:
             return self._decode_beams(model, features)
         texts = self.processor.batch_decode(model.generate(**features, **self.settings), skip_special_tokens=True)
         return [(text.strip(),) for text in texts]
 
-    def _decode_beams(self, model: PreTrainedModel, features: BatchFeature) -> list[tuple[str, ...]]:
+    def _decode_beams(self, model: PreTrainedModel, features: dict[str, torch.Tensor]) -> list[tuple[str, ...]]:
         eos = model.generation_config.eos_token_id
-        begin = getattr(model.generation_config, "no_timestamps_token_id", model.config.vocab_size) + 1
-        processors = [OneTimestamp(begin)] if "return_timestamps" in self.settings else []
-        output = model.generate(**features, **self.settings, logits_processor=processors, return_segments=True)
+        begin = model.generation_config.no_timestamps_token_id + 1
+        output = model.generate(
+            **features, **self.settings, logits_processor=[OneTimestamp(begin)], return_segments=True
+        )
         lists = []
         for segments in output["segments"]:
             windows = read_windows(segments, eos=eos, begin=begin)
@@ -137,12 +150,21 @@ class WhisperASR(CheckpointASR):
 
     def describe(self) -> dict[str, Any]:
         """Return the checkpoint and how it decodes; see `Engine.describe`."""
+        sampling = {"seed": self.seed, "random_numbers": "of each clip"} if self.is_random else {}
         return (
-            super().describe()
-            | {"language": self.language}
-            | self.settings
-            | only_given(nbest=self.nbest, seed=self.seed)
+            super().describe() | {"language": self.language} | self.settings | only_given(nbest=self.nbest) | sampling
         )
+
+
+def join_features(inputs: Sequence[BatchFeature]) -> dict[str, torch.Tensor]:
+    """Join the features of sounds, and their masks, into a batch; shorter ones are padded with zeros."""
+    frames = max(features["attention_mask"].shape[-1] for features in inputs)
+
+    def join(name: str) -> torch.Tensor:
+        rows = [features[name] for features in inputs]
+        return torch.cat([torch.nn.functional.pad(row, (0, frames - row.shape[-1])) for row in rows])
+
+    return {name: join(name) for name in inputs[0]}
 
 
 class OneTimestamp(LogitsProcessor):

@@ -52,9 +52,9 @@ def save(folder: Path) -> Cascade:
     return names
 
 
-def save_recognizer(folder: Path, like: str = ASR) -> str:
+def save_recognizer(folder: Path, like: str = ASR, seed: int = 0) -> str:
     """Save a recognizer with the processor and the languages of another Whisper; return its folder."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     config = transformers.WhisperConfig.from_pretrained(
         resolve(like), d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
         decoder_attention_heads=2, encoder_ffn_dim=64, decoder_ffn_dim=64, init_std=0.3,

@@ -113,6 +113,11 @@ def test_the_language_goes_into_the_prompt_of_a_model_that_takes_one(saved):
     [
         ("wav2vec2", {"asr_nbest": 5}, "asr_nbest: no such option .*lists come from Whisper and other encoder-dec"),
         ("parakeet_tdt", {"asr_nbest": 5}, "asr_nbest: no such option .*Whisper"),
+        (
+            "wav2vec2",
+            {"asr_num_beams": 5},
+            "asr_num_beams: no such option .*; it has that one for other kinds of models",
+        ),
         ("wav2vec2", {"asr_window_s": "much"}, "asr_window_s=much: not a number of seconds"),
         ("moonshine", {"asr_window_s": 0.1}, "^asr_window_s=0.1: not a number of seconds from 1 to 86400; give one"),
         ("canary", {"asr_language": "tlh"}, "cannot make a transcription request with asr_language=tlh"),

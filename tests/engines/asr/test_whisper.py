@@ -1,5 +1,7 @@
 """Test Whisper: transcripts against an independent program, n-best lists against transformers' own beam search."""
 
+from contextlib import nullcontext
+
 import jiwer
 import pytest
 import torch
@@ -15,7 +17,8 @@ from speechiq.engines.asr.checkpoint import join_nbest
 from speechiq.engines.asr.whisper import OneTimestamp, WhisperASR, read_windows
 from speechiq.metrics.words.normalizer import normalize
 from speechiq.siq_tasks.demo.fetch import MODELS, download
-from tests.engines.opener import open_engine
+from tests.engines.opener import build, open_engine
+from tests.engines.tiny_cascade import save_recognizer
 from tests.records import texts
 
 TINY = "demo:whisper-tiny.en"
@@ -53,6 +56,14 @@ def test_a_transcript_does_not_depend_on_the_batch(transcripts, clips):
     assert found == transcripts[-1:]
 
 
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3}])
+def test_transcripts_of_long_clips_do_not_depend_on_the_batch(demo_models, demo_clips, tmp_path, options):
+    sensitive = save_recognizer(tmp_path, seed=105)
+    clips = sorted((clip for clip in demo_clips if clip.duration > 30), key=lambda clip: clip.duration)[:3]
+    one, three = (open_engine(WhisperASR, sensitive, batch_size=size, **options) for size in (1, 3))
+    assert one.transcribe(clips) == three.transcribe(clips)
+
+
 def test_beams_and_the_multilingual_checkpoint_run(demo_models, clips):
     asr = open_engine(WhisperASR, "demo:whisper-base", batch_size=1, num_beams=2)
     assert "ask what you can do for your country" in normalize(asr.transcribe(clips[-1:])[0].text)
@@ -68,6 +79,19 @@ def test_a_language_that_the_checkpoint_does_not_know_is_refused_before_it_is_lo
     assert open_engine(WhisperASR, "demo:whisper-base", batch_size=1, language="German").language == "German"
 
 
+def test_a_folder_without_the_generation_config_of_whisper_is_refused_before_it_is_loaded(demo_models, tmp_path):
+    folder = save_recognizer(tmp_path)
+    tmp_path.joinpath("generation_config.json").unlink()
+    with pytest.raises(SpeechIQError, match=r": has no generation_config\.json of Whisper .*; copy that of"):
+        open_engine(WhisperASR, folder)
+
+
+def test_an_option_of_other_recognizers_is_said_to_be_theirs(demo_models):
+    line = r"asr_window_s: no such option .*; it has that one for other kinds of models"
+    with pytest.raises(SpeechIQError, match=line):
+        build(f"{TINY}+demo:SmolLM2-135M-Instruct", asr_window_s=40)
+
+
 def test_a_sampled_text_depends_on_the_clip_and_the_seed_and_not_on_the_batch(demo_models, demo_clips):
     clips = [clip.part(0.0, 3.0) for clip in demo_clips[:2]]
     first, second, cold = (
@@ -79,6 +103,15 @@ def test_a_sampled_text_depends_on_the_clip_and_the_seed_and_not_on_the_batch(de
     together = texts(first.transcribe(clips))
     assert texts(first.transcribe(clips[1:])) == together[1:]
     assert together != texts(second.transcribe(clips))
+
+
+def test_each_sound_draws_its_own_random_numbers_in_any_order(tiny_cascade, demo_clips, monkeypatch):
+    clips, drawn = [clip.part(0.0, 3.0) for clip in demo_clips[:2]], []
+    monkeypatch.setattr("speechiq.engines.asr.whisper.seeded", lambda seed, _: nullcontext(drawn.append(seed)))
+    asr = open_engine(WhisperASR, tiny_cascade.asr, batch_size=2, temperature=0.8)
+    asr.transcribe(clips)
+    asr.transcribe(clips[::-1])
+    assert len(drawn) == 4 and len(set(drawn)) == 2 and asr.identity()["random_numbers"] == "of each clip"
 
 
 @pytest.mark.parametrize(
