@@ -51,7 +51,7 @@ def as_ratio(decibels: float) -> float:
     return float(10.0 ** (decibels / 20))
 
 
-def fit(sound: np.ndarray, length: int) -> np.ndarray:
+def fit_length(sound: np.ndarray, length: int) -> np.ndarray:
     """Return a sound cut off, or followed by silence, to a number of samples."""
     return np.pad(sound[:length], (0, max(0, length - len(sound)))).astype(np.float32)
 
@@ -211,7 +211,7 @@ class Codec(Transform, frozen=True, tag="codec"):
         if not samples.size:
             return samples
         coded = _code_frames(samples, self.name, self.kbps) if self.kbps else _code_telephone(samples, self.name)
-        return fit(coded, len(samples))
+        return fit_length(coded, len(samples))
 
 
 def _code_telephone(samples: np.ndarray, name: str) -> np.ndarray:
@@ -305,7 +305,7 @@ class Speed(Transform, frozen=True, tag="speed"):
         if not samples.size:
             return samples
         wanted = round(self.duration(len(samples) / SAMPLING_RATE) * SAMPLING_RATE)
-        return at_level(fit(_stretch(samples, self.factor), wanted), samples)
+        return at_level(fit_length(_stretch(samples, self.factor), wanted), samples)
 
     def duration(self, seconds: float) -> float:
         """Return the seconds of the stretched sound; see `Transform.duration`."""

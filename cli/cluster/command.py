@@ -86,7 +86,7 @@ def plan(
             refuse_equal_names(content.systems, [system.name for system in work.systems])
             for system in work.systems:
                 left.update(name_stage({"stage": each.stage}) for each in system.stages if each.cached < each.rows)
-                described = describe_left(system, work, known, list_stages(content))
+                described = describe_left(system, work, known, find_stages(content))
                 rows += [{"condition": condition, **row} for row in described]
     notes = [
         f"{count_of(work.clips, 'clip')}, {work.seconds / 3600:.2f} h of audio per condition",
@@ -96,14 +96,14 @@ def plan(
     show(*list_next(file, content, left))
 
 
-def list_stages(plan: PlanFile) -> tuple[str, ...]:
+def find_stages(plan: PlanFile) -> tuple[str, ...]:
     """Name the stages that a plan computes, in their order."""
     return read_stages(plan.stages) or tuple(STAGES)
 
 
 def list_next(file: Path, plan: PlanFile, left: Set[str]) -> list[str]:
     """Write the commands that follow `siq plan`; `left` are the stages with missing rows, as far as they are known."""
-    stages, name = list_stages(plan), shlex.quote(str(file))
+    stages, name = find_stages(plan), shlex.quote(str(file))
     if left and left.isdisjoint(stages):
         others = ",".join(sorted(left))
         return [f"# {name} computes none of the rows that are left; write stages: {others}, or leave stages: out"]
@@ -238,7 +238,7 @@ def launch(
             f"{counts['finished']} of {plan.shards} shards are finished, `{again}` starts the others again",
         )
     finished = f"{count_of(plan.shards, 'shard')} finished"
-    if list_stages(plan) != tuple(STAGES):
+    if find_stages(plan) != tuple(STAGES):
         say(f"{finished}, with stages: {plan.stages}; what is left is shown by")
         return show(f"siq plan {shlex.quote(str(file))}")
     say(f"{finished}; results come by")

@@ -19,7 +19,7 @@ from speechiq.siq_tasks.catalog.data_sets import read_one_task
 from speechiq.siq_tasks.index import IN_PACKAGE, find_tasks, is_bundled, read_tasks
 from speechiq.siq_tasks.loaders import hub_sets
 from speechiq.siq_tasks.loaders.clips import check_table, list_warnings
-from speechiq.siq_tasks.loaders.rows import RowSource, check_settings, read_source
+from speechiq.siq_tasks.loaders.rows import RowSource, check_named_columns, read_source
 from speechiq.siq_tasks.settings import expand_sets, for_dataset, read_keys, refuse_unread
 
 if TYPE_CHECKING:
@@ -79,14 +79,14 @@ def _check(source: RowSource, columns: Mapping[str, str], about: Mapping[str, An
     has = f", with {', '.join(columns)}" if columns else ""
     if source.local is not None and is_table(source.local):
         rows = read_table(source.local)
-        check_settings(rows[0], columns, source.local)
+        check_named_columns(rows[0], columns, source.local)
         check_table(**about)
         here = f"{source.local} on this machine: {count_of(len(rows), 'row')}{has}"
         return "; ".join([here, *_inspect_audio(source, source.local, rows)])
     place, features = _find_folder(source, source.local) if source.local is not None else _find_on_hub(source, ask)
     if features is None:
         return f"{place}; its columns are found when it is loaded"
-    check_settings(hub_sets.list_feature_columns(features), columns, source.dataset_path)
+    check_named_columns(hub_sets.list_feature_columns(features), columns, source.dataset_path)
     return f"{place}{has}"
 
 

@@ -232,7 +232,7 @@ def _name_file(path: str) -> Path:
     return Path(path)
 
 
-def check_settings(names: Iterable[str], columns: Mapping[str, str], place: str | Path) -> None:
+def check_named_columns(names: Iterable[str], columns: Mapping[str, str], place: str | Path) -> None:
     """Refuse a set with these names of columns if it misses one of `columns`, each of which a setting names."""
     present = list(names)
     for column, setting in columns.items():
@@ -279,7 +279,7 @@ def _open_table(source: RowSource, more: Mapping[str, str], file: Path) -> Rows:
         fix = "correct the path, or make it: tasks by `siq data new`, spoken texts by `siq data speak`"
         raise SpeechIQError(file, "no such file", fix)
     rows, required = read_table(file), source.list_columns(more)
-    check_settings(rows[0], source.audio_columns | required, file)
+    check_named_columns(rows[0], source.audio_columns | required, file)
     columns = {column: [row.get(column) for row in rows] for column in [*required, *_optional(rows[0])]}
 
     def read_audio(i: int) -> Path:
@@ -297,7 +297,7 @@ def _open_dataset(source: RowSource, more: Mapping[str, str], rows: Dataset) -> 
     nested = {column.partition(".")[0] for column in required if column not in rows.column_names}
     parts = rows.select_columns([column for column in rows.column_names if column in nested]).flatten()
     names = [*rows.column_names, *parts.column_names]
-    check_settings(names, source.audio_columns | required, source.dataset_path)
+    check_named_columns(names, source.audio_columns | required, source.dataset_path)
     wanted = [*required, *(column for column in _optional(rows.column_names) if column not in required)]
     kept = {column: (parts if column in parts.column_names else rows.select_columns(column)) for column in wanted}
     encoded = rows
