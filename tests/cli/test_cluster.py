@@ -304,7 +304,7 @@ def test_a_shard_that_survives_its_job_is_not_started_again(write, quick, one_lo
 
 
 def test_a_stranger_with_the_number_of_a_job_is_not_the_job(write, monkeypatch):
-    """After a restart of a container, the numbers of its processes begin anew."""
+    """Meet the number again after a container has restarted, whose processes are numbered anew."""
     pytest.importorskip("submitit")
     plan = read_plan(Path(write(shards=1)))
     Path("out", "jobs").mkdir(parents=True)

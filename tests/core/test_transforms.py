@@ -169,7 +169,7 @@ def band_levels(samples: np.ndarray, times: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("factor", [0.8, 1.02, 1.5])
 def test_speech_at_another_speed_is_as_loud_and_as_clear(speech, factor):
-    """A phase vocoder whose windows are too long for speech is 6 to 8 dB away."""
+    """Tell speech from what a phase vocoder with windows too long for it makes, which is 6 to 8 dB away."""
     changed, times = Speed(factor).apply(speech), np.arange(0, 7.5, 0.01)
     assert decibels(changed, speech) == pytest.approx(0, abs=0.5)
     assert np.abs(band_levels(changed, times / factor) - band_levels(speech, times)).mean() < 4
@@ -191,7 +191,7 @@ def test_every_transform_is_read_as_it_was_written():
 
 
 def test_the_key_of_a_speed_names_its_filter():
-    """Transcripts of sound that another filter stretched are in the response cache under the record alone."""
+    """Keep apart from transcripts of sound that another filter stretched, which are cached under the record alone."""
     assert Speed(1.25).key == "atempo(1.25)"
 
 

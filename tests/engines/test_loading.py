@@ -167,7 +167,7 @@ def test_a_text_stage_without_a_tokenizer_is_refused_before_anything_is_loaded(d
 
 @pytest.mark.parametrize("kind", ["Whisper", "Qwen2", "Qwen2-Audio"])
 def test_a_checkpoint_whose_tokenizer_files_are_missing_is_refused(tiny_cascade, tiny_ear, tmp_path, kind):
-    """Without these files, transformers makes an empty tokenizer for these kinds."""
+    """Leave out the files without which transformers makes an empty tokenizer for these kinds."""
     folder, no_tokenizer = str(tmp_path / "bare"), shutil.ignore_patterns("tokenizer*")
     if kind == "Qwen2":
         sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
