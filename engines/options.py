@@ -1,6 +1,6 @@
 """Define the options of engines: records with types, limits and descriptions, read from model arguments."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
@@ -130,14 +130,14 @@ def read_options(
     engine: str,
     prefix: str = "",
     also: Collection[str] = (),
-    hints: Mapping[str, str] | None = None,
+    hint: Callable[[str], str] = lambda name: "",
 ) -> Record:
     """Return a record with the given options; refuse unknown ones, and values of another type or out of their limits.
 
     Args:
         given: model arguments of one stage without its prefix, as lm-eval has parsed them.
         also: options of the stage that are read elsewhere, for the errors.
-        hints: by the name of an option, the end of the error if the engine does not have it.
+        hint: returns the end of the error about an option that the record does not have; empty for the nearest name.
     """
     known = list_names(record)
     others = {name: value for name, value in given.items() if name not in known}
@@ -145,7 +145,7 @@ def read_options(
     if issubclass(record, OpenOptions):
         fields["others"] = others
     elif others:
-        raise _unknown(min(others), engine, prefix, {*known, *also}, hints or {})
+        raise _unknown(min(others), engine, prefix, {*known, *also}, hint)
     try:
         msgspec.convert(fields, record)
     except ValueError as error:  # of msgspec, or about half of a surrogate pair
@@ -153,14 +153,14 @@ def read_options(
     return record(**fields)  # not the converted values: 30 seconds would be recorded as 30.0
 
 
-def _unknown(name: str, engine: str, prefix: str, known: Collection[str], hints: Mapping[str, str]) -> SpeechIQError:
+def _unknown(name: str, engine: str, prefix: str, known: Collection[str], hint: Callable[[str], str]) -> SpeechIQError:
     names = sorted(prefix + option for option in known)
     nearest = find_nearest(prefix + name, names)
     near = f"; did you mean {nearest}?" if nearest else ""
     return SpeechIQError(
         f"{prefix}{name}",
         f"no such option of the {engine} engine",
-        f"it has {', '.join(names) or 'none'}{hints.get(name, near)}",
+        f"it has {', '.join(names) or 'none'}{hint(name) or near}",
     )
 
 

@@ -6,7 +6,7 @@ the table `[project.entry-points."speechiq.engines"]` with the line `"asr.mine" 
 
 import sys
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -112,7 +112,7 @@ BACKENDS = (
     Backend("reply", "openai", f"{AUDIO}.openai:EndpointReply", "gpt-4o-audio-preview", OPENAI),
 )
 MODEL_TYPE = "speechiq.engines.text.lm_eval:LMEvalText"
-#: The end of the error about an option that an engine does not have, instead of the nearest name.
+#: Ends of the error about an option that a model does not have, instead of the nearest name.
 ELSEWHERE = {"nbest": "; n-best lists come from Whisper and other encoder-decoders (hf), and from transcripts:FILE"}
 OTHER_MODELS = "; it has that one for other kinds of models"
 
@@ -158,14 +158,11 @@ def find_backend(kind: str, engine: str) -> Backend | None:
 
 def choose_engine(kind: str, model: str, given: Mapping[str, Any], setup: Setup) -> type[Engine]:
     """Return the class of `setup.engine` that runs the model, before its options are read; refuse an unknown one."""
-    return _require_backend(kind, setup.engine).load().choose(model, given, setup)
-
-
-def _require_backend(kind: str, engine: str) -> Backend:
-    backend = find_backend(kind, engine)
+    backend = find_backend(kind, setup.engine)
     if backend is None:
-        raise SpeechIQError(engine, f"unknown {kind} engine", suggest(engine, sorted(list_backends(kind))))
-    return backend
+        known = sorted(list_backends(kind))
+        raise SpeechIQError(setup.engine, f"unknown {kind} engine", suggest(setup.engine, known))
+    return backend.load().choose(model, given, setup)
 
 
 def build_engine(
@@ -173,9 +170,16 @@ def build_engine(
 ) -> Engine:
     """Return an engine whose model is not yet loaded; `also` has options that are read elsewhere, for the errors."""
     engine = choose_engine(kind, model, given, setup)
-    hints = {option.name: OTHER_MODELS for option in _require_backend(kind, setup.engine).list_options()} | ELSEWHERE
-    options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hints=hints)
+    hint = partial(_hint, kind, setup.engine)
+    options = read_options(engine.record, given, engine=setup.engine, prefix=setup.prefix, also=also, hint=hint)
     return engine(model, options, setup)
+
+
+def _hint(kind: str, engine: str, option: str) -> str:
+    """Return the end of the error about an option that a model does not have; empty if no model of its engine does."""
+    backend = find_backend(kind, engine)
+    has_option = backend is not None and any(each.name == option for each in backend.list_options())
+    return ELSEWHERE.get(option, OTHER_MODELS if has_option else "")
 
 
 def replace_engine(stage: str, others: Mapping[str, str]) -> str:

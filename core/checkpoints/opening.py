@@ -74,7 +74,8 @@ def check_filled(name: str, model: Module, missing: Iterable[str]) -> None:
 
 def check_vocabulary(tokenizer: PreTrainedTokenizerBase) -> None:
     """Refuse a tokenizer without a token of text, as transformers makes if the files of some kinds are missing."""
-    if set(range(tokenizer.vocab_size)) <= set(tokenizer.all_special_ids):
+    special = {*tokenizer.all_special_ids}
+    if all(token in special for token in range(tokenizer.vocab_size)):
         raise ValueError("no vocabulary: a file of its tokenizer, such as tokenizer.json, is missing")
 
 

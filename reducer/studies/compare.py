@@ -384,8 +384,8 @@ def _by_clip(tables: Sequence[SampleTable], name: str) -> dict[Item, float]:
 def _list_units(tasks: Sequence[TaskRun]) -> dict[str, str]:
     """Return column -> its unit, of those that some task describes: a per cent sign for one that is read in percent."""
     units: dict[str, str] = {}
-    for category in [task.category for task in tasks]:
-        for measure in (category.measure, *category.extra_columns):
+    for task in tasks:
+        for measure in (task.category.measure, *task.category.extra_columns):
             columns = [measure.by(column) for column in measure.columns]
             units |= {each.column: "%" if each.in_per_cent else each.unit for each in columns}
     return units
